@@ -7,7 +7,7 @@ import { isTransient } from "../../src/cli/logs.ts";
 import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
-import { saidBy } from "./program.ts";
+import { saidBy } from "../support/said.ts";
 import { type Stage, setStage } from "./stage.ts";
 import { InTerminal } from "./terminal.ts";
 

@@ -19,9 +19,9 @@ import type { RokuSimulator } from "../../src/simulators/roku.ts";
 import { mediaTypeOf } from "../../src/system/media-types.ts";
 import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { saidBy } from "../support/said.ts";
 import { plugInKodi, plugInRoku } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
-import { saidBy } from "./program.ts";
 
 /** How many times as fast as ours the clock of the command runs; faster in the tests that wait for its deadlines. */
 const usualSpeed = 4;

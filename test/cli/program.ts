@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort, zapdWords } from "../support/daemon.ts";
+import { saidBy } from "../support/said.ts";
 import { root } from "../support/sources.ts";
 
 export interface Ended {
@@ -30,16 +31,6 @@ export async function runProgram(command: readonly string[], { cwd = root, env, 
 /** The command line under test, run to its end. */
 export function runZapd(words: readonly string[], place: Place): Promise<Ended> {
   return runProgram([...zapdWords(), ...words], place);
-}
-
-/** What a program says, as it comes. */
-export function saidBy(child: ChildProcess): { stdout: string; stderr: string } {
-  const said = { stdout: "", stderr: "" };
-  for (const name of ["stdout", "stderr"] as const)
-    child[name]?.on("data", (bytes: Buffer) => {
-      said[name] += bytes.toString();
-    });
-  return said;
 }
 
 export interface Running {
@@ -86,18 +77,14 @@ export async function makeHome(): Promise<Home> {
   const start = (command: string, words: readonly string[], cwd = root): Running => {
     // A group of its own, as a terminal gives a command: so that all of it can be ended.
     const child = spawn(command, [...words], { cwd, env, stdio: ["ignore", "pipe", "pipe"], detached: true });
-    let said = "";
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (bytes: Buffer) => {
-        said += bytes.toString();
-      });
+    const said = saidBy(child);
     const running: Running = {
       child,
-      said: () => said,
+      said: () => said.all,
       async says(what) {
-        const heard = () => (typeof what === "string" ? said.includes(what) : what.test(said));
+        const heard = () => (typeof what === "string" ? said.all.includes(what) : what.test(said.all));
         for (let tries = 0; tries < 1_000 && !heard() && child.exitCode === null; tries++) await Bun.sleep(20);
-        if (!heard()) throw new Error(`${command} ${words.join(" ")} never said ${what}, but:\n${said}`);
+        if (!heard()) throw new Error(`${command} ${words.join(" ")} never said ${what}, but:\n${said.all}`);
       },
       ended: new Promise((resolve) => child.on("close", (status, signal) => resolve(signal ?? status))),
     };

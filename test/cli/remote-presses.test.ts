@@ -22,8 +22,8 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await Promise.resolve();
 }
 
-/** A slow set: each press ends when the test says so. `now` stands still but for what the test lets pass. */
-function slowSet() {
+/** A slow set: each press ends when the test says so, or at once as it is given. `now` stands still but for what the test lets pass. */
+function slowSet(answer?: Failure | null) {
   let now = 0;
   const sent: string[] = [];
   const told: string[] = [];
@@ -33,7 +33,7 @@ function slowSet() {
   const presses = new Presses({
     send: (id, command) => {
       sent.push(`${id} ${words(command)}`);
-      return new Promise((resolve) => waiting.push(resolve));
+      return answer === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(answer);
     },
     dropped: (id, count) => told.push(`dropped ${id} ${count}`),
     now: () => now,
@@ -70,29 +70,9 @@ function slowSet() {
 }
 
 /** A set that takes everything at once; a press comes 33 ms after the one before. */
-function quickSet(failure: Failure | null = null) {
-  let now = 0;
-  const sent: string[] = [];
-  const presses = new Presses({
-    send: async (_id, { body }) => {
-      sent.push("key" in body ? [body.key, body.phase ?? []].flat().join(" ") : "");
-      return failure;
-    },
-    dropped() {},
-    now: () => now,
-  });
-  open.push(presses);
-  const press = (key: string, isRepeat: boolean) => {
-    now += 33;
-    presses.enqueue({
-      id: "a",
-      input: key,
-      isRepeat,
-      holdKey: key as "down",
-      command: { operation: "pressKey", body: { key: key as "down" } },
-    });
-  };
-  return { presses, sent, press };
+function quickSet(answer: Failure | null = null) {
+  const set = slowSet(answer);
+  return { ...set, press: (key: "down", isRepeat: boolean) => set.press(key, 33, { isRepeat, holdKey: key }) };
 }
 
 describe("presses", () => {
@@ -169,15 +149,15 @@ describe("a key that is kept down", () => {
   test("is two presses as any others, and then held: said again, never pressed again; let go when its repeats stop", async () => {
     const set = quickSet();
     set.press("down", false);
-    expect(set.sent).toEqual(["down"]);
+    expect(set.sent).toEqual(["a down"]);
     for (let repeat = 0; repeat < 30; repeat++) {
       set.press("down", false);
       await pass(30);
     }
     // Said again every 400 ms.
-    expect(set.sent).toEqual(["down", "down", "down down", "down down", "down down"]);
+    expect(set.sent).toEqual(["a down", "a down", "a down down", "a down down", "a down down"]);
     await pass(200);
-    expect(set.sent.at(-1)).toBe("down up");
+    expect(set.sent.at(-1)).toBe("a down up");
     const { length } = set.sent;
     await pass(600);
     expect(set.sent).toHaveLength(length);
@@ -189,7 +169,7 @@ describe("a key that is kept down", () => {
     set.press("down", false);
     set.press("down", true);
     await settle();
-    expect(set.sent).toEqual(["down", "down down"]);
+    expect(set.sent).toEqual(["a down", "a down down"]);
     // Whose repeats are slow is not let go meanwhile.
     await pass(350);
     set.press("down", true);
@@ -198,10 +178,10 @@ describe("a key that is kept down", () => {
     expect(set.presses.held).toBe("down");
     set.presses.release("down");
     await settle();
-    expect(set.sent.at(-1)).toBe("down up");
+    expect(set.sent.at(-1)).toBe("a down up");
     set.press("down", false);
     await settle();
-    expect(set.sent.at(-1)).toBe("down");
+    expect(set.sent.at(-1)).toBe("a down");
   });
 
   test("is let go for another, before that is pressed", async () => {
@@ -244,13 +224,13 @@ describe("a key that is kept down", () => {
       set.press("down", true);
       await pass(30);
     }
-    expect(set.sent).toEqual(["down down"]);
+    expect(set.sent).toEqual(["a down down"]);
     set.presses.release("down");
     await settle();
-    expect(set.sent).toEqual(["down down"]);
+    expect(set.sent).toEqual(["a down down"]);
     set.press("down", true);
     await settle();
-    expect(set.sent).toEqual(["down down", "down down"]);
+    expect(set.sent).toEqual(["a down down", "a down down"]);
   });
 
   test("is let go by who leaves, who waits for that and for nothing else", async () => {

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Artifact, type ArtifactOptions, withArtifact } from "../../src/mqtt/artifact.ts";
+import { failureOf } from "../support/failure.ts";
 import { testFolder } from "../support/folder.ts";
 import { type Answer, packageServer } from "./package-server.ts";
 
@@ -27,12 +28,6 @@ async function fetched(more: Partial<Artifact> = {}, options: Partial<ArtifactOp
   });
   return seen;
 }
-
-const codeOf = (failing: Promise<unknown>) =>
-  failing.then(
-    () => "taken",
-    (error: { code?: string; message?: string }) => `${error.code}: ${error.message}`,
-  );
 
 describe("a package that is named", () => {
   test("is downloaded from a listed origin, and removed after use", async () => {
@@ -61,7 +56,7 @@ describe("a package that is named", () => {
       [{ url: `${origin.slice(0, -1)}/a` }, "forbidden_origin"],
     ];
     for (const [more, code] of cases)
-      expect([more, await codeOf(fetched(more))]).toEqual([more, expect.stringContaining(`${code}:`)]);
+      expect([more, await failureOf(fetched(more))]).toEqual([more, expect.stringContaining(`${code}:`)]);
     expect(server.asked).toBe(before);
   });
 
@@ -71,7 +66,7 @@ describe("a package that is named", () => {
     for (const address of [...addresses, "::1", "::", "fe80::1", "ff02::fb", "::ffff:127.0.0.1", "::ffff:7f00:1"]) {
       const lookup = async () => [{ address, family: address.includes(":") ? 6 : 4 }];
       const named = origin.replace("localhost", "artifacts.test");
-      expect([address, await codeOf(fetched({ url: `${named}/a` }, { lookup, origins: [named] }))]).toEqual([
+      expect([address, await failureOf(fetched({ url: `${named}/a` }, { lookup, origins: [named] }))]).toEqual([
         address,
         expect.stringContaining("has only addresses of this machine or its link"),
       ]);
@@ -97,22 +92,22 @@ describe("a package that is named", () => {
     ];
     for (const [words, one] of cases) {
       server.answer = one;
-      const told = await codeOf(fetched({}));
+      const told = await failureOf(fetched({}));
       expect([words, told]).toEqual([words, expect.stringMatching(/^invalid_archive: /)]);
       expect(told).toContain(words);
     }
     server.answer = whole;
     // A name that its certificate has not, and a certificate that nobody trusts.
     const other = origin.replace("localhost", "127.0.0.1");
-    expect(await codeOf(fetched({ url: `${other}/a` }, { origins: [other] }))).toContain("certificate");
-    expect(await codeOf(fetched({}, { ca: undefined }))).toContain("certificate");
+    expect(await failureOf(fetched({ url: `${other}/a` }, { origins: [other] }))).toContain("certificate");
+    expect(await failureOf(fetched({}, { ca: undefined }))).toContain("certificate");
     expect(readdirSync(join(folder, "uploads"))).toEqual([]);
   });
 
   test("is aborted with its caller", async () => {
     const caller = new AbortController();
     server.answer = (_, response) => void response.write(content.subarray(0, 9), () => caller.abort(new Error("gone")));
-    expect(await codeOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
+    expect(await failureOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
     expect(existsSync(join(folder, "uploads")) && readdirSync(join(folder, "uploads"))).toEqual([]);
   });
 });

@@ -16,10 +16,7 @@ const plainAt = (port: number): Broker => ({ host: "127.0.0.1", port, secure: fa
 
 /** Why there is no connection. */
 async function failure(connecting: Promise<Bus>): Promise<BusError> {
-  const error = await connecting.then(
-    () => null,
-    (why: unknown) => why,
-  );
+  const error = await connecting.then(() => null).catch((why: unknown) => why);
   if (!(error instanceof BusError)) throw new Error(`it should have failed: ${error}`);
   return error;
 }

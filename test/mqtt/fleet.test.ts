@@ -98,10 +98,9 @@ test("each device has its own result: done, refused, its site offline, or no ans
   const closed = await site(broker, "closed", 1);
   await closed.publish("zapd/1/closed/status", `{"online":true,"devices":1,"commands":"none"}`, { retain: true });
   const fleet = await fleetOf(broker);
-  const told: string[] = [];
   const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0", "closed-0"];
   const results = await running(fleet, ids, 100);
-  for (const one of results) told.push(`${one.device.id}: ${one.ok ? JSON.stringify(one.data) : one.error.code}`);
+  const told = results.map((one) => `${one.device.id}: ${one.ok ? JSON.stringify(one.data) : one.error.code}`);
   expect(told.sort()).toEqual([
     "closed-0: unsupported_operation",
     `good-0: {"did":"press_key good-0"}`,

@@ -1,44 +1,45 @@
 /** Without a broker nothing of MQTT is loaded; with one the settings count as they change. */
 import { expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createZapd } from "../../src/zapd.ts";
+import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
 
-/** Loads zapd with a config, waits until it stands as it will, and says which modules there are and how it stands. */
-function loadedWith(
-  mqtt: string,
-  state = "none",
-): {
+const folder = folderForEach();
+
+/** Writes a config with these settings of MQTT; where it is. */
+function configWith(mqtt: string): string {
+  const config = join(folder(), "config.toml");
+  writeFileSync(config, `[discovery]\non_start = false\ninterval_s = 0\n[mqtt]\n${mqtt}`, { mode: 0o600 });
+  return config;
+}
+
+interface Loaded {
   readonly modules: readonly string[];
   readonly status: { readonly state?: string };
-} {
-  const folder = mkdtempSync(join(tmpdir(), "zapd-link-"));
-  try {
-    writeFileSync(join(folder, "config.toml"), `[discovery]\non_start = false\ninterval_s = 0\n[mqtt]\n${mqtt}`, {
-      mode: 0o600,
-    });
-    const program = `
-      import { createRequire } from "node:module";
-      import { createZapd } from ${JSON.stringify(join(root, "src/zapd.ts"))};
-      const zapd = await createZapd({ config: "config.toml", state: "state" });
-      await zapd.start();
-      await (await zapd.request("/v1/devices")).json();
-      const status = async () => (await (await zapd.request("/v1/daemon/status")).json()).data.mqtt ?? {};
-      for (let tries = 0; tries < 1_000 && ((await status()).state ?? "none") !== ${JSON.stringify(state)}; tries++) await Bun.sleep(10);
-      const modules = Object.keys(createRequire(import.meta.url).cache);
-      console.log(JSON.stringify({ modules, status: await status() }));
-      await zapd.stop();
-      process.exit();
-    `;
-    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
-    if (stdout.length === 0) throw new Error(stderr.toString());
-    return JSON.parse(stdout.toString());
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+}
+
+/** Loads zapd with a config, waits until it stands as it will, and says which modules there are and how it stands. */
+function loadedWith(mqtt: string, state = "none"): Loaded {
+  configWith(mqtt);
+  const program = `
+    import { createRequire } from "node:module";
+    import { createZapd } from ${JSON.stringify(join(root, "src/zapd.ts"))};
+    const zapd = await createZapd({ config: "config.toml", state: "state" });
+    await zapd.start();
+    await (await zapd.request("/v1/devices")).json();
+    const status = async () => (await (await zapd.request("/v1/daemon/status")).json()).data.mqtt ?? {};
+    for (let tries = 0; tries < 1_000 && ((await status()).state ?? "none") !== ${JSON.stringify(state)}; tries++) await Bun.sleep(10);
+    const modules = Object.keys(createRequire(import.meta.url).cache);
+    console.log(JSON.stringify({ modules, status: await status() }));
+    await zapd.stop();
+    process.exit();
+  `;
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder() });
+  if (stdout.length === 0) throw new Error(stderr.toString());
+  return JSON.parse(stdout.toString());
 }
 
 const ofMqtt = (path: string) => /node_modules\/(mqtt|mqtt-packet)\/|src\/mqtt\/(?!link\.ts)/.test(path);
@@ -75,11 +76,8 @@ test("reading the config again tries at once", async () => {
       data() {},
     },
   });
-  const folder = mkdtempSync(join(tmpdir(), "zapd-link-"));
-  const config = join(folder, "config.toml");
-  const broker = `[mqtt]\nurl = "mqtt://127.0.0.1:${server.port}"\nsite = "lab"\n`;
-  writeFileSync(config, `[discovery]\non_start = false\ninterval_s = 0\n${broker}`, { mode: 0o600 });
-  const zapd = await createZapd({ config, state: join(folder, "state") });
+  const config = configWith(`url = "mqtt://127.0.0.1:${server.port}"\nsite = "lab"\n`);
+  const zapd = await createZapd({ config, state: join(folder(), "state") });
   await zapd.start();
   const state = async () => (await (await zapd.request("/v1/daemon/status")).json()).data.mqtt?.state;
   const waits = () => until("it waits", async () => (await state()) === "waiting");
@@ -93,5 +91,4 @@ test("reading the config again tries at once", async () => {
   }
   expect(attempts).toBeGreaterThan(8);
   await zapd.stop();
-  rmSync(folder, { recursive: true, force: true });
 }, 60_000);

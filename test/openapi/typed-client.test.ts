@@ -5,11 +5,7 @@ import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 
 const { daemon } = await daemonForFile();
 
-const failureOf = (call: Promise<unknown>) =>
-  call.then(
-    () => null,
-    (error: unknown) => error,
-  );
+const failureOf = (call: Promise<unknown>): Promise<unknown> => call.then(() => null).catch((error: unknown) => error);
 
 test("a call returns the data and the unchanged text", async () => {
   const call = createCall({ url: daemon.url });

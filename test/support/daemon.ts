@@ -5,6 +5,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { street } from "./lane.ts";
+import { saidBy } from "./said.ts";
 
 const root = join(import.meta.dir, "..", "..");
 
@@ -126,10 +127,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     env: { ...process.env, ZAPD_STATE_DIR: stateFolder, ZAPD_TEST_SPEED: String(speed), ...inspected, ...setup.env },
     stdio: ["ignore", "ignore", "pipe"],
   });
-  let log = "";
-  child.stderr?.on("data", (bytes: Buffer) => {
-    log += bytes.toString();
-  });
+  const said = saidBy(child);
   const exited = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   const url = `http://127.0.0.1:${used}/v1`;
   const daemon: TestDaemon = {
@@ -139,7 +137,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     configFile,
     stateFolder,
     process: child,
-    log: () => log,
+    log: () => said.stderr,
     speed,
     async api(method, path, body, headers = {}) {
       const json = body === undefined ? {} : { body: JSON.stringify(body) };
@@ -152,7 +150,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
       child.kill(signal);
       const late = async () => {
         await Bun.sleep(30_000);
-        throw new Error(`the daemon has not ended 30 s after ${signal}:\n${log.slice(-2_000)}`);
+        throw new Error(`the daemon has not ended 30 s after ${signal}:\n${said.stderr.slice(-2_000)}`);
       };
       return Promise.race([exited, late()]);
     },
@@ -165,12 +163,12 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     child.kill("SIGKILL");
     await exited;
     rmSync(folder, { recursive: true, force: true });
-    const strays = straysIn(log);
+    const strays = straysIn(said.stderr);
     if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
-    if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${log.slice(-2_000)}`);
+    if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${said.stderr.slice(-2_000)}`);
   }
   for (let tries = 0; tries < 1_000; tries++) {
-    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}:\n${log}`);
+    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}:\n${said.stderr}`);
     const up = await fetch(`${url}/health`).then(
       (response) => response.ok,
       () => false,
@@ -179,7 +177,7 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     await Bun.sleep(25);
   }
   await daemon.dispose();
-  throw new Error(`the daemon did not answer:\n${log}`);
+  throw new Error(`the daemon did not answer:\n${said.stderr}`);
 }
 
 /** Signals that tests send. */

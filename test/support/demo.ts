@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { freePort } from "./daemon.ts";
 import { joined } from "./joined.ts";
 import { inOwnNetwork } from "./own-network.ts";
+import { saidBy } from "./said.ts";
 import { root } from "./sources.ts";
 
 /** For `await using`, or until it is stopped. */
@@ -29,10 +30,7 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
   const apart = [process.execPath, join(import.meta.dir, "demo-relay.ts"), path, String(port)];
   const [command = "", ...words] = [...(inOwnNetwork ? [...inOwnNetwork, ...apart] : []), ...program];
   const demo = spawn(command, [...words, "demo", "--port", String(port)], { env: { ...process.env, ...env } });
-  let printed = "";
-  demo.stdout.on("data", (bytes: Buffer) => {
-    printed += bytes.toString();
-  });
+  const said = saidBy(demo);
   const ended = new Promise((resolve) => demo.on("exit", resolve));
   const sockets = new Set<net.Socket>();
   const relay = net.createServer((socket) => {
@@ -48,17 +46,17 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
     relay.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  for (let tries = 0; tries < 2_000 && !printed.includes("Ctrl-C"); tries++) await Bun.sleep(25);
+  for (let tries = 0; tries < 2_000 && !said.stdout.includes("Ctrl-C"); tries++) await Bun.sleep(25);
   return {
     port,
     stop,
     [Symbol.asyncDispose]: stop,
     async logIn() {
-      const [, user, password] = /login "(\w+)", password "(\w+)"/.exec(printed) ?? [];
+      const [, user, password] = /login "(\w+)", password "(\w+)"/.exec(said.stdout) ?? [];
       const init = { method: "POST", body: JSON.stringify({ user, password }) };
       const answer = await fetch(`http://127.0.0.1:${port}/v1/devices/Cinema/pair`, init);
       if (!answer.ok) throw new Error(`the demo's Kodi did not take its login: ${await answer.text()}`);
     },
-    printed: () => printed,
+    printed: () => said.stdout,
   };
 }

@@ -22,6 +22,8 @@ export type Saying =
 export interface HttpDevice {
   readonly address: { readonly host: string; readonly port: number };
   readonly heard: Heard[];
+  /** Every byte that it has received, of requests that were cut short as well. */
+  received(): string;
   /** How many connections were accepted, and how many are open. */
   readonly taken: number;
   readonly open: number;
@@ -36,13 +38,18 @@ export function answer(status: number, body = "", headers: readonly string[] = [
   return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }
 
-export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<HttpDevice> {
+export async function startHttpDevice(
+  say: (heard: Heard) => Saying,
+  { host = "127.0.0.1", port = 0 } = {},
+): Promise<HttpDevice> {
   const heard: Heard[] = [];
+  const pieces: Buffer[] = [];
   let taken = 0;
   const server = net.createServer((socket) => {
     const connection = ++taken;
     let rest: Buffer = Buffer.alloc(0);
     socket.on("data", (bytes: Buffer) => {
+      pieces.push(bytes);
       rest = Buffer.concat([rest, bytes]);
       for (let request = take(); request; request = take()) {
         heard.push(request);
@@ -61,10 +68,11 @@ export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<Ht
       return { head, method, target, body, connection };
     }
   });
-  const listener = await listening(server);
+  const listener = await listening(server, host, port);
   return {
-    address: { host: "127.0.0.1", port: listener.port },
+    address: { host, port: listener.port },
     heard,
+    received: () => Buffer.concat(pieces).toString("latin1"),
     hangUp: listener.hangUp,
     get taken() {
       return taken;

@@ -5,6 +5,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./daemon.ts";
+import { saidBy } from "./said.ts";
 
 const missing = ["mosquitto", "mosquitto_sub", "mosquitto_pub", "mosquitto_rr"].filter(
   (name) => Bun.which(name) === null,
@@ -65,19 +66,15 @@ export class Mosquitto {
   }
 
   async begin(): Promise<void> {
-    let log = "";
     const own = spawn("mosquitto", ["-c", join(this.folder, "mosquitto.conf")], { stdio: ["ignore", "pipe", "pipe"] });
-    for (const stream of [own.stdout, own.stderr])
-      stream.on("data", (bytes: Buffer) => {
-        log += bytes.toString();
-      });
+    const said = saidBy(own);
     this.#process = own;
     for (let tries = 0; tries < 400; tries++) {
-      if (own.exitCode !== null) throw new Error(`mosquitto ended:\n${log}`);
+      if (own.exitCode !== null) throw new Error(`mosquitto ended:\n${said.all}`);
       if (await listens(this.port)) return;
       await Bun.sleep(10);
     }
-    throw new Error(`mosquitto does not listen:\n${log}`);
+    throw new Error(`mosquitto does not listen:\n${said.all}`);
   }
 
   /** Ends it, with its retained messages. */
@@ -159,16 +156,9 @@ export class Mosquitto {
   /** Not synchronous: the sets of a test run in this process. */
   async #run(program: string, ...words: readonly string[]) {
     const own = spawn(program, [...this.#address, "-V", "5", ...words], { stdio: ["ignore", "pipe", "pipe"] });
-    let stdout = "";
-    let stderr = "";
-    own.stdout.on("data", (bytes: Buffer) => {
-      stdout += bytes.toString();
-    });
-    own.stderr.on("data", (bytes: Buffer) => {
-      stderr += bytes.toString();
-    });
+    const said = saidBy(own);
     const status = await new Promise((resolve) => own.on("close", resolve));
-    return { status, stdout, stderr };
+    return { status, ...said };
   }
 
   async dispose(): Promise<void> {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { straysIn } from "./daemon.ts";
+import { saidBy } from "./said.ts";
 import { root } from "./sources.ts";
 
 /** Why that is impossible here, or `null`. */
@@ -97,15 +98,11 @@ export async function startNearDaemon(cable: Cable, config: string): Promise<Far
   const child = cable.spawn("near", [process.execPath, join(root, "src/main.ts"), "serve", "--config", file], {
     ZAPD_STATE_DIR: join(folder, "state"),
   });
-  let log = "";
-  child.stderr?.on("data", (bytes: Buffer) => {
-    log += bytes.toString();
-  });
-  child.stdout?.resume();
+  const said = saidBy(child);
   const exited = new Promise<void>((resolve) => child.on("exit", () => resolve()));
   const daemon: FarDaemon = {
     process: child,
-    log: () => log,
+    log: () => said.stderr,
     async api(method, path, body) {
       const sent = body === undefined ? {} : { body: JSON.stringify(body) };
       const response = await fetch(`http://zapd/v1${path}`, { method, unix: socket, keepalive: false, ...sent });
@@ -115,7 +112,7 @@ export async function startNearDaemon(cable: Cable, config: string): Promise<Far
       child.kill("SIGKILL");
       await exited;
       rmSync(folder, { recursive: true, force: true });
-      const strays = straysIn(log);
+      const strays = straysIn(said.stderr);
       if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
     },
   };
@@ -128,5 +125,5 @@ export async function startNearDaemon(cable: Cable, config: string): Promise<Far
     await Bun.sleep(25);
   }
   await daemon.dispose();
-  throw new Error(`the daemon did not answer:\n${log}`);
+  throw new Error(`the daemon did not answer:\n${said.stderr}`);
 }

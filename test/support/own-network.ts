@@ -6,6 +6,7 @@ import { test } from "bun:test";
 import { execFileSync, spawn } from "node:child_process";
 import { relative } from "node:path";
 import { whyFailed } from "./failures.ts";
+import { saidBy } from "./said.ts";
 import { root } from "./sources.ts";
 import { isWhole } from "./whole.ts";
 
@@ -55,16 +56,12 @@ export function definesHere(file: string, title: string): boolean {
           env: { ...process.env, [marker]: "yes" },
         },
       );
-      let said = "";
-      for (const stream of [child.stdout, child.stderr])
-        stream.on("data", (bytes: Buffer) => {
-          said += bytes.toString();
-        });
+      const said = saidBy(child);
       const timer = setTimeout(() => child.kill("SIGKILL"), within);
       const status = await new Promise((resolve) => child.on("close", (code, signal) => resolve(code ?? signal)));
       clearTimeout(timer);
       if (status === 0) return;
-      throw new Error(`ended with ${status}:\n${whyFailed(said)}`);
+      throw new Error(`ended with ${status}:\n${whyFailed(said.all)}`);
     },
     within + 5_000,
   );

@@ -40,7 +40,7 @@ export function writeZip(files: readonly ZipFile[], shape: ZipShape = {}): Uint8
     const content = Buffer.from(file.content ?? "");
     const bytes = file.bytes ?? content.length;
     const compressed = file.compressed ?? content.length;
-    const common = record([
+    const common = Buffer.concat([
       u16(20),
       u16(file.flags ?? 0),
       u16(file.method ?? 0),
@@ -54,7 +54,7 @@ export function writeZip(files: readonly ZipFile[], shape: ZipShape = {}): Uint8
     ]);
     const offset = file.offset ?? at;
     directory.push(
-      record([
+      Buffer.concat([
         u32(0x02014b50),
         u16(0x0314),
         common,
@@ -67,14 +67,14 @@ export function writeZip(files: readonly ZipFile[], shape: ZipShape = {}): Uint8
       ]),
     );
     if (file.absent) continue;
-    const local = record([u32(0x04034b50), common, name, content]);
+    const local = Buffer.concat([u32(0x04034b50), common, name, content]);
     data.push(local);
     at += local.length;
   }
   const entries = Buffer.concat(directory);
   const comment = shape.comment ?? new Uint8Array(0);
   const count = shape.count ?? files.length;
-  const end = record([
+  const end = Buffer.concat([
     u32(0x06054b50),
     u16(shape.disk ?? 0),
     u16(0),
@@ -86,10 +86,6 @@ export function writeZip(files: readonly ZipFile[], shape: ZipShape = {}): Uint8
     comment,
   ]);
   return Buffer.concat([shape.prefix ?? new Uint8Array(0), ...data, entries, end]);
-}
-
-function record(parts: readonly Uint8Array[]): Buffer {
-  return Buffer.concat(parts);
 }
 
 function u16(value: number): Buffer {
