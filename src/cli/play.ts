@@ -67,7 +67,8 @@ function pathOf(what: string, scheme: string | undefined): string {
 
 async function playFile(context: Context, path: string, type: string | null): Promise<number> {
   const stopped = new AbortController();
-  const removeHandler = onSignal(["SIGINT"], () => stopped.abort());
+  // To the end of the process: the second signal of one Ctrl-C may come last.
+  onSignal(["SIGINT"], () => stopped.abort());
   const progress = progressOn(stderr());
   const file = await ServedFile.open(path, type);
   let listener: PeerListener | undefined;
@@ -78,7 +79,6 @@ async function playFile(context: Context, path: string, type: string | null): Pr
     return await played.run(listener.url);
   } finally {
     progress.clear();
-    removeHandler();
     await listener?.close();
     await file.close();
   }
