@@ -21,7 +21,7 @@ test("the token is printed, kept for its owner alone, and made anew when that is
   const renewed = await zapd("token", "--new", "--json");
   const { token } = JSON.parse(renewed.stdout) as { token: string };
   expect(token).not.toBe(first.stdout.trim());
-  expect((await zapd("token")).stdout.trim()).toBe(token);
+  expect([(await zapd("token")).stdout.trim(), statSync(file).mode & 0o777]).toEqual([token, 0o600]);
 });
 
 test("a client is told how this very program is started; a file that is broken stays as it is", async () => {

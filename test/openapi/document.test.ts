@@ -41,8 +41,6 @@ describe("served", () => {
       expect(response.headers.get("content-type")).toBe("application/json");
       expect(await response.text()).toBe(readFileSync(frozenFile, "utf8"));
     }
-    const head = await call("HEAD");
-    expect([head.status, await head.text()]).toEqual([200, ""]);
   });
 
   test("other methods are 405 with Allow, and below /v1 there is no such route", async () => {
@@ -58,8 +56,6 @@ describe("served", () => {
   test("behind the guard", async () => {
     const foreign = await call("GET", "/openapi.json", { host: "evil.example" });
     expect([foreign.status, Failure.parse(await foreign.json()).error.code]).toEqual([403, "forbidden_host"]);
-    const page = await call("GET", "/openapi.json", { origin: "http://evil.example" });
-    expect(page.headers.get("access-control-allow-origin")).toBeNull();
   });
 
   test("its module is loaded at the first request", () => {

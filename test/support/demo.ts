@@ -5,6 +5,7 @@ import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "./daemon.ts";
+import { until } from "./http-device.ts";
 import { joined } from "./joined.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { saidBy } from "./said.ts";
@@ -46,7 +47,10 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
     relay.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  for (let tries = 0; tries < 2_000 && !said.stdout.includes("Ctrl-C"); tries++) await Bun.sleep(25);
+  await until("the demo has introduced itself", () => said.stdout.includes("Ctrl-C"), 50_000).catch(async (error) => {
+    await stop();
+    throw error;
+  });
   return {
     port,
     stop,

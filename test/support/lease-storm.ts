@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon } from "./daemon.ts";
+import { until } from "./http-device.ts";
 
 export interface Storm {
   readonly sets: number;
@@ -68,7 +69,7 @@ export async function storm({ sets, programs, clients, kills, daemonKills, every
       Array.from({ length: daemonKills }, (_, at) => Math.floor(((at + 0.5) * kills) / daemonKills)),
     );
     // All sets are in use before the first kill.
-    while (tenures.some((seen) => seen.length < 2)) await Bun.sleep(20);
+    await until("all sets are in use", () => tenures.every((seen) => seen.length >= 2), 60_000);
     for (let at = 0; at < kills; at++) {
       await Bun.sleep(everyMs * (0.5 + Math.random()));
       const [first] = running.splice(Math.floor(Math.random() * running.length), 1);

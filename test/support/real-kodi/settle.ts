@@ -1,5 +1,9 @@
 /** From the first start of a Kodi to one that can be used. */
+import { until } from "../http-device.ts";
 import { plugin, script, tuner } from "./profile.ts";
+
+/** For so long, and looked at so often: milliseconds. */
+const patience = [20_000, 50] as const;
 
 type Call = (method: string, params?: unknown) => Promise<unknown>;
 
@@ -10,30 +14,27 @@ export async function settle(call: Call, pvr: boolean): Promise<void> {
     const front = (await call("GUI.GetProperties", { properties: ["currentwindow"] })) as Front;
     return front.currentwindow.id === id;
   };
-  await until(() => isIn(10_100), "Kodi asked about its new add-ons");
+  await until("Kodi asked about its new add-ons", () => isIn(10_100), ...patience);
   let quiet = 0;
-  await until(async () => {
+  const isQuiet = async () => {
     const asks = await isIn(10_100);
     // One that is still opening misses the key; the next one follows at once.
     if (asks) await call("Input.Back");
     quiet = asks ? 0 : quiet + 1;
     return quiet > 10;
-  }, "Kodi had no more questions");
+  };
+  await until("Kodi had no more questions", isQuiet, ...patience);
   for (const addonid of pvr ? [...addons, tuner] : addons)
     await call("Addons.SetAddonEnabled", { addonid, enabled: true });
-  await until(() => isIn(10_000), "Kodi was at home");
+  await until("Kodi was at home", () => isIn(10_000), ...patience);
   if (!pvr) return;
-  await until(async () => {
+  const hasChannels = async () => {
     const answer = await call("PVR.GetChannels", { channelgroupid: "alltv" }).catch(() => null);
     return JSON.stringify(answer ?? "").includes("Zapd Two");
-  }, "Kodi had its channels");
+  };
+  await until("Kodi had its channels", hasChannels, ...patience);
 }
 
 interface Front {
   readonly currentwindow: { readonly id: number };
-}
-
-async function until(holds: () => Promise<boolean>, what: string): Promise<void> {
-  for (const end = performance.now() + 20_000; performance.now() < end; await Bun.sleep(50)) if (await holds()) return;
-  throw new Error(`not within 20 s: ${what}`);
 }
