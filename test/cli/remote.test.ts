@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { joined } from "../support/joined.ts";
 import { root } from "../support/sources.ts";
 import { runZapd } from "./program.ts";
 import { InTerminal, noJobs } from "./terminal.ts";
@@ -104,10 +105,8 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     const asked: string[] = [];
     const socket = join(daemon.folder, "tapped.sock");
     const tap = createServer((client) => {
-      const onward = connect(join(daemon.stateFolder, "zapd.sock"));
       client.on("data", (bytes) => asked.push(...(`${bytes}`.match(/^[A-Z]+ \S+(?= HTTP)/gm) ?? [])));
-      for (const one of [client, onward]) one.on("error", () => one.destroy());
-      client.pipe(onward).pipe(client);
+      joined(client, connect(join(daemon.stateFolder, "zapd.sock")));
     }).listen(socket);
     const pty = terminal([...zapdWords(), "remote", "--socket", socket, "-d", "Living Room"]);
     await pty.fills(/on · .*volume \d+/);
