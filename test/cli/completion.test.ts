@@ -1,21 +1,14 @@
 /** Completion in real shells: what the Tab key leaves in the line. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
-import { type Stage, setStage } from "./stage.ts";
+import { stageForFile } from "./stage.ts";
 import { InTerminal, plain } from "./terminal.ts";
 
 const odd = `Kodi: (den) Bob's "x" $y`;
-let stage: Stage;
-let folder = "";
-
-beforeAll(async () => {
-  stage = await setStage();
-  await stage.reset();
-  await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd, labels: ["bench", "bar"] });
-  await stage.daemon.api("PATCH", "/devices/Bedroom", { labels: ["bar"] });
-  folder = stage.folder({ "my app.zip": "", "some dir/a": "" });
-}, 60_000);
-afterAll(() => stage.dispose());
+const stage = await stageForFile();
+await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd, labels: ["bench", "bar"] });
+await stage.daemon.api("PATCH", "/devices/Bedroom", { labels: ["bar"] });
+const folder = stage.folder({ "my app.zip": "", "some dir/a": "" });
 
 describe("bash", () => {
   /** What the function offers for these words, the last of which is being typed, as they stand in the line. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
@@ -17,11 +17,13 @@ import {
 } from "../../src/doctor/network.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd } from "../../src/zapd.ts";
-import { freePort, startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
+import { freePort, startTestDaemon, zapdWords } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { device, examined } from "./examined.ts";
 import { runProgram } from "./program.ts";
 
+const { daemon, startSimulator } = await daemonForFile({ speed: 1 });
 const plain = { colour: false, width: Number.POSITIVE_INFINITY };
 const lines = async (findings: Promise<readonly Finding[]>) => (await findings).map((one) => findingLine(one, plain));
 
@@ -192,16 +194,13 @@ describe("the table of checks", () => {
 describe("as a program", () => {
   const limited = createRokuSimulator({ name: "Bedroom", kind: "stick", access: "limited", ssdp: false });
   const full = createRokuSimulator({ name: "Living Room", ssdp: false });
-  let daemon: TestDaemon;
   const folder = testFolder();
   beforeAll(async () => {
-    daemon = await startTestDaemon({ speed: 1 });
     for (const set of [full, limited]) {
-      await set.start();
+      await startSimulator(set);
       await daemon.api("POST", "/devices", { host: set.host, port: set.port });
     }
   });
-  afterAll(() => Promise.all([daemon.dispose(), full.stop(), limited.stop()]));
 
   /** Its status and its findings. */
   async function doctor(config: string, state: string): Promise<{ exit: number | null; by(id: string): Finding[] }> {

@@ -1,27 +1,20 @@
 /** What is said beside a package: what it is started with, and a password of that set alone. */
 
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../support/http-device.ts";
-import { password, type Stage, setStage } from "./stage.ts";
+import { password, stageForFile } from "./stage.ts";
 
-let stage: Stage;
-let folder = "";
-
-beforeAll(async () => {
-  stage = await setStage();
-  await stage.reset();
-  await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
-  folder = stage.folder({
-    "my-app/manifest": "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=7\n",
-    // Sets take none of under 512 bytes.
-    "my-app/source/main.brs": `sub main()\nend sub\n' ${randomBytes(600).toString("base64")}\n`,
-  });
-}, 60_000);
-afterAll(() => stage.dispose());
+const stage = await stageForFile();
+await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
+const folder = stage.folder({
+  "my-app/manifest": "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=7\n",
+  // Sets take none of under 512 bytes.
+  "my-app/source/main.brs": `sub main()\nend sub\n' ${randomBytes(600).toString("base64")}\n`,
+});
 
 const launched = () => stage.sets["Workbench"]?.state.lastLaunch;
 

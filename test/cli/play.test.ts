@@ -1,23 +1,15 @@
 /** `zapd play FILE`: a file of this machine, served by the command itself to one set, and as long as that plays it. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import {
-  appendFileSync,
-  chmodSync,
-  mkdtempSync,
-  renameSync,
-  rmSync,
-  truncateSync,
-  unlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, chmodSync, renameSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { KodiSimulator } from "../../src/simulators/kodi.ts";
 import type { RokuSimulator } from "../../src/simulators/roku.ts";
 import { mediaTypeOf } from "../../src/system/media-types.ts";
-import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
+import { zapdWords } from "../support/daemon.ts";
+import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { saidBy } from "../support/said.ts";
 import { plugInKodi, plugInRoku } from "../support/sets.ts";
@@ -30,26 +22,17 @@ const deadlineSpeed = 12;
 const patienceMs = 25_000;
 const bytes = Buffer.from(Array.from({ length: 1_000_000 }, (_, at) => (at * 7 + (at >> 8)) & 255));
 
-let daemon: TestDaemon;
+const config = { discovery: { timeout_ms: 100, interfaces: ["nowhere"] } };
+const { daemon, atEnd } = await daemonForFile({ config }, { cleans: "each test" });
+const folders = folderForEach();
 let folder = "";
 let cinema: KodiSimulator;
-const children: ChildProcess[] = [];
-
-beforeAll(async () => {
-  daemon = await startTestDaemon({ config: { discovery: { timeout_ms: 100, interfaces: ["nowhere"] } } });
-});
-afterAll(() => daemon.dispose());
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), "zapd-play-"));
+  folder = folders();
   cinema = await plugInKodi();
   await add(cinema, "Cinema");
   await daemon.api("PATCH", "/config", { "daemon.default_device": "Cinema" });
-});
-afterEach(async () => {
-  for (const child of children.splice(0)) child.kill("SIGKILL");
-  for (const { id } of (await daemon.api("GET", "/devices")).body.data) await daemon.api("DELETE", `/devices/${id}`);
-  rmSync(folder, { recursive: true, force: true });
 });
 
 async function add(set: KodiSimulator | RokuSimulator, name: string): Promise<void> {
@@ -87,7 +70,7 @@ function playUnder(runtime: keyof typeof programs, words: readonly string[], spe
     env: { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock"), ZAPD_TEST_SPEED: String(speed) },
     stdio: ["ignore", "pipe", "pipe"],
   });
-  children.push(child);
+  atEnd(() => child.kill("SIGKILL"));
   const texts = saidBy(child);
   const ended = new Promise<number | null>((resolve) => child.on("close", (code) => resolve(code)));
   return {

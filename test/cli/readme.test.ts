@@ -1,17 +1,12 @@
 /** What the README and the pages beside it show of the command line is what a person sees. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { root } from "../support/sources.ts";
 import { shows } from "./script.ts";
-import { type Stage, setStage } from "./stage.ts";
+import { stageForFile } from "./stage.ts";
 
-let stage: Stage;
-
-beforeAll(async () => {
-  stage = await setStage();
-}, 60_000);
-afterAll(() => stage.dispose());
+const stage = await stageForFile();
 
 const pages = ["README.md", "src/cli/README.md", "src/scenes/README.md", "src/mcp/README.md"] as const;
 

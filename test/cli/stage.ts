@@ -1,4 +1,5 @@
 /** Where scripts are played: a daemon as a process, three simulated sets, and `zapd` on the path of a shell. */
+import { afterAll } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -23,6 +24,14 @@ export interface Stage {
 }
 
 export const password = "rokudev";
+
+/** A stage for all tests of a file, as it is at the beginning; await it at the top of the file. */
+export async function stageForFile(): Promise<Stage> {
+  const stage = await setStage();
+  afterAll(() => stage.dispose());
+  await stage.reset();
+  return stage;
+}
 
 export async function setStage(): Promise<Stage> {
   // Ports that the system gives to nobody else while a set is unplugged.

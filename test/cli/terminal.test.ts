@@ -1,25 +1,17 @@
 /** What is different on a terminal: its width, its colours, progress, and values typed unseen. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { columnsOf } from "../../src/cli/print.ts";
 import { add } from "../blackbox/checked.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
-import { password, type Stage, setStage } from "./stage.ts";
+import { password, stageForFile } from "./stage.ts";
 import { InTerminal } from "./terminal.ts";
 
-let stage: Stage;
-let folder = "";
-const app = {
+const stage = await stageForFile();
+const folder = stage.folder({
   "my-app/manifest": "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=7\n",
   "my-app/source/main.brs": "sub main()\nend sub\n",
   "my-app/images/icon.png": "0123456789".repeat(120),
-};
-
-beforeAll(async () => {
-  stage = await setStage();
-  await stage.reset();
-  folder = stage.folder(app);
-}, 60_000);
-afterAll(() => stage.dispose());
+});
 
 interface Options {
   readonly columns?: number;

@@ -1,11 +1,11 @@
 /** The daemon answers as the document says, by a validator that knows only the document; and the examples are real. */
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
 import { dirname, join } from "node:path";
 import { operations } from "../../src/api/operations.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { packageOf } from "../support/sets.ts";
 import { answerProblems, at, problems } from "./document.ts";
 
@@ -41,20 +41,12 @@ const house = {
     ],
   }),
 };
-const sets = Object.values(house);
-let daemon: TestDaemon;
-beforeAll(async () => {
-  await Promise.all(sets.map((set) => set.start()));
-  daemon = await startTestDaemon();
-  for (const { host, port, ports } of sets) {
-    const known = Object.fromEntries(Object.entries(ports).filter(([, number]) => number !== null));
-    expect((await daemon.api("POST", "/devices", { host, port, ports: known })).status).toBe(200);
-  }
-});
-afterAll(async () => {
-  await daemon.dispose();
-  await Promise.all(sets.map((set) => set.stop()));
-});
+const { daemon, startSimulator } = await daemonForFile();
+for (const set of Object.values(house)) {
+  const { host, port, ports } = await startSimulator(set);
+  const known = Object.fromEntries(Object.entries(ports).filter(([, number]) => number !== null));
+  expect((await daemon.api("POST", "/devices", { host, port, ports: known })).status).toBe(200);
+}
 
 /** One call, whose answer is validated by the document; gives `data`, or the code of the failure. */
 async function ask(name: Name, { id = "", body, query, headers = {} }: Asked = {}): Promise<unknown> {
