@@ -15,8 +15,6 @@ export class AskingSet {
   times = 0;
   /** Every code or login that was entered. */
   readonly typed: string[] = [];
-  /** It answers to what was entered once this ends. */
-  thinks: Promise<unknown> = Promise.resolve();
   /** Whether zapd has asked to be paired. */
   isAsked = false;
   /** It asks its user once this ends. */
@@ -42,7 +40,6 @@ export class AskingSet {
     this.#user.promise.catch(() => {});
     const enter = async (typed: string): Promise<Paired> => {
       this.typed.push(typed);
-      await this.thinks;
       // A careless set repeats what was entered.
       if (typed !== this.secret) throw pairingFailed("wrong", `does not know ${typed.split(":").at(-1)}`);
       this.showing = false;

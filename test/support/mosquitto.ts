@@ -17,7 +17,6 @@ if (noMosquitto !== null) process.stderr.write(`skipped: what needs an MQTT brok
 /** A message as received by mosquitto_sub. */
 export interface Heard {
   readonly topic: string;
-  readonly retained: boolean;
   readonly text: string;
   /** `{}` where the text is no JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of every kind
@@ -88,7 +87,7 @@ export class Mosquitto {
 
   /** Subscribes; retained messages come first. */
   hear(...filters: readonly string[]): Ears {
-    const words = [...filters.flatMap((filter) => ["-t", filter]), "-V", "5", "-F", "%r %t %x"];
+    const words = [...filters.flatMap((filter) => ["-t", filter]), "-V", "5", "-F", "%t %x"];
     const own = spawn("mosquitto_sub", [...this.#address, ...words], { stdio: ["ignore", "pipe", "ignore"] });
     const all: Heard[] = [];
     const waiting = new Set<() => void>();
@@ -132,7 +131,7 @@ export class Mosquitto {
   /** The retained messages of topics, after listening for a second. */
   async kept(...filters: readonly string[]): Promise<Heard[]> {
     const words = [...filters.flatMap((filter) => ["-t", filter]), "--retained-only", "-W", "1"];
-    const { stdout } = await this.#run("mosquitto_sub", ...words, "-F", "%r %t %x");
+    const { stdout } = await this.#run("mosquitto_sub", ...words, "-F", "%t %x");
     return stdout.split("\n").filter(Boolean).map(heardIn);
   }
 
@@ -173,10 +172,9 @@ export class Mosquitto {
 }
 
 function heardIn(line: string): Heard {
-  const [retained, topic = "", hex = ""] = line.split(" ");
+  const [topic = "", hex = ""] = line.split(" ");
   const text = Buffer.from(hex, "hex").toString();
   return {
-    retained: retained === "1",
     topic,
     text,
     get json() {

@@ -23,9 +23,7 @@ function reason(): string | null {
 }
 
 export interface Cable {
-  /** The daemon's address. */
-  readonly near: string;
-  /** The set's, at first. */
+  /** The set's address, at first. */
   readonly far: string;
   /** Runs a program at one end. */
   spawn(end: "near" | "far", words: readonly string[], env?: Record<string, string>): ChildProcess;
@@ -66,7 +64,6 @@ export function layCable(): Cable {
     throw error;
   }
   return {
-    near,
     far,
     ip,
     dispose,

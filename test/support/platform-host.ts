@@ -18,7 +18,6 @@ import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
 export interface PlatformHostOptions {
   readonly timeout?: number;
-  readonly broadcasts?: readonly string[];
   announced?(type: string, host: string): MdnsService | null;
 }
 
@@ -26,7 +25,7 @@ export function platformHostOf(options: PlatformHostOptions = {}): PlatformHost 
   return {
     requestTimeoutMs: () => options.timeout ?? 5_000,
     isOwnListener: () => false,
-    broadcasts: () => options.broadcasts ?? [],
+    broadcasts: () => [],
     announced: async (type, host) => options.announced?.(type, host) ?? null,
     debug: () => {},
   };

@@ -41,8 +41,6 @@ export interface RealKodi {
   ended(): Promise<void>;
   /** Starts it again with the same profile. */
   start(): Promise<void>;
-  /** SIGKILL: nothing is said to anybody. */
-  crash(): Promise<void>;
   /** Starts another renderer in its network, of the title that it is given. */
   also(program: "gmediarender" | "rygel", title: string): void;
   /** Ends it and takes away everything. */
@@ -119,7 +117,6 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
     also: (program, title) => void child.stdin?.write(`${program} ${title}\n`),
     ended: life.ended,
     start: life.start,
-    crash: life.crash,
     stop: life.stop,
     async quit() {
       const ended = life.ended();
@@ -197,11 +194,6 @@ function createLife(child: ChildProcess, folder: string, host: string) {
       for (const end = performance.now() + startWithin; performance.now() < end; await Bun.sleep(100))
         if (await answers(`http://${host}:8080/jsonrpc`)) return;
       throw new Error(`Kodi did not answer within ${startWithin} ms: ${tail(join(folder, "kodi.log"))}`);
-    },
-    async crash() {
-      isToEnd = true;
-      child.stdin?.write(`kill ${pid}\n`);
-      await running;
     },
     async stop() {
       isToEnd = true;

@@ -41,7 +41,6 @@ export interface Style {
   readonly dribble?: boolean;
   /** Empty answers have no `Content-Length`, and the connection stays open. */
   readonly lengthless?: boolean;
-  readonly server?: string;
 }
 
 export class Wire {
@@ -159,7 +158,7 @@ function frame(reply: Reply, style: Style): { head: string; body: Buffer; ends: 
   const body = Buffer.from(reply.body ?? "");
   const chunked = style.chunked === true && body.length > 0 && !style.old;
   const lines = [`HTTP/1.${style.old ? 0 : 1} ${reply.status} ${STATUS_CODES[reply.status] ?? "Unknown"}`];
-  const server = style.server ?? reply.headers?.["Server"] ?? "Roku/14.6.4 UPnP/1.0 Roku/14.6.4";
+  const server = reply.headers?.["Server"] ?? "Roku/14.6.4 UPnP/1.0 Roku/14.6.4";
   for (const [name, value] of Object.entries({ ...reply.headers, Server: server })) lines.push(`${name}: ${value}`);
   if (chunked) lines.push("Transfer-Encoding: chunked");
   else if (!style.old && !(style.lengthless && body.length === 0)) lines.push(`Content-Length: ${body.length}`);
