@@ -40,11 +40,11 @@ test("a key press reads no more than this many bytes of ours", () => {
   expect(bytes).toBeLessThan(82_000);
 });
 
-test("nothing of the tools for agents is loaded with the daemon, nor with a command: not the room, not the SDK", () => {
+test("neither the tools for agents nor the OpenAPI document is loaded before it is asked for", () => {
   const seen = new Set<string>();
   for (const name of ["main", "daemon", "fetch", "cli/serve", "cli/mcp"]) loadedWith(`src/${name}.ts`, seen);
   expect(seen.has("src/server/mcp.ts")).toBe(true);
-  expect([...seen].filter((path) => /^src\/mcp\/|modelcontextprotocol/.test(path))).toEqual([]);
+  expect([...seen].filter((path) => /^src\/(mcp\/|api\/openapi)|modelcontextprotocol/.test(path))).toEqual([]);
   // Who would load it early is found.
   const early = [...loadedWith("src/mcp/http.ts")];
   expect(early.some((path) => path.startsWith("@modelcontextprotocol/server"))).toBe(true);

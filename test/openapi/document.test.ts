@@ -13,7 +13,6 @@ import { keys } from "../../src/platforms/platform.ts";
 import { version } from "../../src/system/version.ts";
 import { createZapd, type Zapd } from "../../src/zapd.ts";
 import { testFolder } from "../support/folder.ts";
-import { sourcesIn } from "../support/sources.ts";
 import { answerProblems, at, documented, frozenFile, problems } from "./document.ts";
 
 const folder = testFolder();
@@ -56,16 +55,6 @@ describe("served", () => {
   test("behind the guard", async () => {
     const foreign = await call("GET", "/openapi.json", { host: "evil.example" });
     expect([foreign.status, Failure.parse(await foreign.json()).error.code]).toEqual([403, "forbidden_host"]);
-  });
-
-  test("its module is loaded at the first request", () => {
-    const early = sourcesIn("src").flatMap(({ path, imports }) =>
-      imports
-        .filter(({ from, late, typeOnly }) => from.startsWith("src/api/openapi") && !late && !typeOnly)
-        .filter(() => !path.startsWith("src/api/openapi"))
-        .map(({ from }) => `${path} imports ${from}`),
-    );
-    expect(early).toEqual([]);
   });
 });
 
