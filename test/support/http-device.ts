@@ -22,8 +22,6 @@ export type Saying =
 export interface HttpDevice {
   readonly address: { readonly host: string; readonly port: number };
   readonly heard: Heard[];
-  /** Every byte that it has received, of requests that were cut short as well. */
-  received(): string;
   /** How many connections were accepted, and how many are open. */
   readonly taken: number;
   readonly open: number;
@@ -38,18 +36,13 @@ export function answer(status: number, body = "", headers: readonly string[] = [
   return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }
 
-export async function startHttpDevice(
-  say: (heard: Heard) => Saying,
-  { host = "127.0.0.1", port = 0 } = {},
-): Promise<HttpDevice> {
+export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<HttpDevice> {
   const heard: Heard[] = [];
-  const pieces: Buffer[] = [];
   let taken = 0;
   const server = net.createServer((socket) => {
     const connection = ++taken;
     let rest: Buffer = Buffer.alloc(0);
     socket.on("data", (bytes: Buffer) => {
-      pieces.push(bytes);
       rest = Buffer.concat([rest, bytes]);
       for (let request = take(); request; request = take()) {
         heard.push(request);
@@ -68,11 +61,10 @@ export async function startHttpDevice(
       return { head, method, target, body, connection };
     }
   });
-  const listener = await listening(server, host, port);
+  const listener = await listening(server);
   return {
-    address: { host, port: listener.port },
+    address: { host: "127.0.0.1", port: listener.port },
     heard,
-    received: () => Buffer.concat(pieces).toString("latin1"),
     hangUp: listener.hangUp,
     get taken() {
       return taken;
