@@ -1,5 +1,5 @@
 /** What every command works with: its words and options, the device it is for, and its output. */
-import { readFileSync, writeSync } from "node:fs";
+import { readFileSync, statSync, writeSync } from "node:fs";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { printable, unprintable } from "../system/printable.ts";
@@ -169,7 +169,8 @@ function configuredSocket(config: string): string {
   const state = stateFolder(process.env);
   let text = "";
   try {
-    text = readFileSync(config, "utf8");
+    // Reading a FIFO may never end.
+    if (statSync(config).isFile()) text = readFileSync(config, "utf8");
   } catch {
     // No config is fine.
   }

@@ -1,7 +1,9 @@
 /** How a command reports its failure: a text for people on stderr, and with `--json` also one document on stdout. */
+import { statSync } from "node:fs";
 import { NotZapdError } from "../api/client.ts";
 import { exits, type Failure, systemCode, ZapdError } from "../api/errors.ts";
 import { type OperationName, operationRoutes } from "../api/routes.ts";
+import { configPath } from "../config/paths.ts";
 import { printable } from "../system/printable.ts";
 import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
 import { type Context, escapeInvisible, stderr, stdout } from "./context.ts";
@@ -147,11 +149,27 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
   if (code === "EACCES" || code === "EPERM")
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused);
   const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
+  const config = configPath(process.env, context.option("config"));
+  if (!given && isNoFile(config))
+    return CommandError.of({
+      code: "config_invalid",
+      message: `${config} could not be read (it is not a regular file)`,
+      hint: "Use another with --config or $ZAPD_CONFIG",
+    });
   const where = given ? `: nothing answers at ${socket}` : "";
   const start = "Start it with `zapd serve`, or once and for all with `zapd service install`";
   return new CommandError(`the daemon is not running${where}. ${start}`, exits.notRunning, undefined, {
     code: notRunning,
   });
+}
+
+/** Whether a FIFO, a folder or another thing that is not a file is there. */
+function isNoFile(path: string): boolean {
+  try {
+    return !statSync(path).isFile();
+  } catch {
+    return false;
+  }
 }
 
 function timeoutError(name: OperationName, ms: number): CommandError {

@@ -9,7 +9,7 @@ import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
 import { tryCall } from "./requests.ts";
-import { isCompiled, runningNow, variables } from "./service-managers.ts";
+import { isCompiled, pathsIn, runningNow, variables } from "./service-managers.ts";
 
 /** How long the daemon may take to say where its state folder is. */
 const statusTimeoutMs = 2_000;
@@ -78,10 +78,7 @@ function programNow(context: Context) {
     const given = context.option(name);
     if (given !== undefined) args.push(`--${name}`, resolve(given));
   }
-  const { env } = process;
-  const known = [...variables, "ZAPD_SOCKET"].flatMap((name): [string, string][] =>
-    env[name] ? [[name, resolve(env[name])]] : [],
-  );
+  const known = pathsIn(process.env, [...variables, "ZAPD_SOCKET"]);
   if ([execPath, ...args, ...known.flat()].some((one) => /[\x00-\x1f\x7f]/.test(one)))
     throw new CommandError("a path with a control character cannot be written to a config", exits.failed);
   return { command: execPath, args, env: Object.fromEntries(known) };

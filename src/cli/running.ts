@@ -6,7 +6,7 @@ import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
-import { configPath, stateFolder } from "../config/paths.ts";
+import { absolute, configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
@@ -34,10 +34,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where notes may be: in the runtime folder of the login, and in the temporary folder. */
 function foldersOf(env: Environment): string[] {
-  const runtime = env["XDG_RUNTIME_DIR"];
+  const runtime = absolute(env["XDG_RUNTIME_DIR"]);
   const uid = process.getuid?.();
   const shared = join(tmpdir(), uid === undefined ? "zapd-run" : `zapd-run-${uid}`);
-  return [...(runtime?.startsWith("/") ? [join(runtime, "zapd")] : []), shared];
+  return [...(runtime ? [join(runtime, "zapd")] : []), shared];
 }
 
 /** Whether a file belongs to this user, and nobody else may write it. */

@@ -2,6 +2,7 @@
 import { execFile } from "node:child_process";
 import { join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
+import { absolute } from "../config/paths.ts";
 import { makeFolder } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import { CommandError } from "./failure.ts";
@@ -70,7 +71,7 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
   const output = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
   return {
     name: unit,
-    file: join(env["XDG_CONFIG_HOME"] || join(home, ".config"), "systemd", "user", unit),
+    file: join(absolute(env["XDG_CONFIG_HOME"]) || join(home, ".config"), "systemd", "user", unit),
     text: unitText(startable(program)),
     log: "journalctl --user -u zapd -f",
     async ready() {
@@ -165,6 +166,14 @@ export interface Program {
 /** The variables that name a config or a state. A service manager does not know what a shell has set. */
 export const variables = ["ZAPD_CONFIG", "ZAPD_STATE_DIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"] as const;
 
+/** The paths in variables, made absolute; a relative path in an `$XDG_…` variable counts as none. */
+export function pathsIn(env: Owner["env"], names: readonly string[]): [string, string][] {
+  return names.flatMap((name) => {
+    const path = name.startsWith("XDG_") ? absolute(env[name]) : env[name];
+    return path ? [[name, resolve(path)]] : [];
+  });
+}
+
 interface Running {
   readonly execPath: string;
   /** The script, or a path inside the compiled binary. */
@@ -189,7 +198,7 @@ export function programOf(running: Running, env: Owner["env"], config?: string):
   }
   const words = [execPath, ...(isCompiled(running) ? [] : [resolve(script)]), "serve"];
   if (config !== undefined) words.push("--config", resolve(config));
-  const known = variables.flatMap((name): [string, string][] => (env[name] ? [[name, resolve(env[name])]] : []));
+  const known = pathsIn(env, variables);
   if ([...words, ...known.flat()].some((word) => /[\x00-\x1f\x7f]/.test(word)))
     throw new CommandError("a path with a control character cannot be used in a service", exits.failed);
   return { words, env: Object.fromEntries(known) };

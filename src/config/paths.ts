@@ -1,14 +1,14 @@
 /** The paths of the config and the state, by the conventions of each system. */
 import { homedir } from "node:os";
-import { join } from "node:path";
+import { isAbsolute, join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The config: `--config`, else `$ZAPD_CONFIG`, else the default path. */
 export function configPath(env: Environment, option?: string): string {
-  const usual = () => join(folder(env, "XDG_CONFIG_HOME", ".config", "APPDATA", "Roaming"), "config.toml");
-  return option ?? (env["ZAPD_CONFIG"] || usual());
+  if (option !== undefined) return option;
+  return env["ZAPD_CONFIG"] || join(folder(env, "XDG_CONFIG_HOME", ".config", "APPDATA", "Roaming"), "config.toml");
 }
 
 /** The state folder: `$ZAPD_STATE_DIR`, else the default path. */
@@ -17,18 +17,18 @@ export function stateFolder(env: Environment): string {
 }
 
 /** The control socket: `daemon.socket`, else in the state folder. */
-export function socketPath(state: string, configured: string): string {
-  return configured || join(state, "zapd.sock");
-}
+export const socketPath = (state: string, configured: string) => configured || join(state, "zapd.sock");
 
 /** The folder `zapd` in the folder of the variable, or in the one that the system has for it. */
-function folder(env: Environment, variable: string, usual: string, windows: string, local: string): string {
+function folder(env: Environment, name: string, usual: string, windows: string, local: string): string {
   const { platform } = process;
-  const given = env[variable] || (platform === "win32" && env[windows]);
-  if (given) return join(given, "zapd");
+  const given = absolute(env[name]) || (platform === "win32" && env[windows]);
   const others = platform === "win32" ? `AppData/${local}` : usual;
-  return join(homeFolder(), platform === "darwin" ? "Library/Application Support" : others, "zapd");
+  return join(given || join(homeFolder(), platform === "darwin" ? "Library/Application Support" : others), "zapd");
 }
+
+/** The path in an `$XDG_…` variable, if it is absolute: the XDG specification requires that others are ignored. */
+export const absolute = (path = "") => (isAbsolute(path) ? path : "");
 
 /** The user's home. Fails with `config_invalid` where $HOME is not set and the system does not know the user. */
 export function homeFolder(): string {

@@ -1,6 +1,6 @@
 /** The MCP clients that zapd can be added to: the file and the section of each, and the form of an entry. */
 import { chmod, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, isAbsolute, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { makeFolder, readUtf8, writeAtomically } from "../system/files.ts";
 import { tildePath } from "../system/text.ts";
@@ -133,5 +133,6 @@ async function isThere(path: string): Promise<boolean> {
 function configHome({ platform, home, env }: Place): string {
   if (platform === "darwin") return join(home, "Library", "Application Support");
   if (platform === "win32") return env["APPDATA"] || join(home, "AppData", "Roaming");
-  return env["XDG_CONFIG_HOME"] || join(home, ".config");
+  const given = env["XDG_CONFIG_HOME"];
+  return given && isAbsolute(given) ? given : join(home, ".config");
 }

@@ -282,7 +282,7 @@ describe("what runs now", () => {
   test("is the binary by itself, or a runtime and its script, with what a shell has set", () => {
     expect(programOf(at("/usr/bin/zapd", "/$bunfs/root/zapd"), {}).words).toEqual(["/usr/bin/zapd", "serve"]);
     expect(programOf(at("C:\\zapd.exe", "B:\\~BUN\\root\\zapd.exe"), {}).words).toEqual(["C:\\zapd.exe", "serve"]);
-    const env = { ZAPD_CONFIG: "own.toml", XDG_STATE_HOME: "/s", PATH: "/bin" };
+    const env = { ZAPD_CONFIG: "own.toml", XDG_STATE_HOME: "/s", XDG_CONFIG_HOME: "relative", PATH: "/bin" };
     expect(programOf(at("/bin/bun", "/src/main.ts"), env, "given.toml")).toEqual({
       words: ["/bin/bun", "/src/main.ts", "serve", "--config", join(process.cwd(), "given.toml")],
       env: { ZAPD_CONFIG: join(process.cwd(), "own.toml"), XDG_STATE_HOME: "/s" },

@@ -44,6 +44,13 @@ describe("where each client looks", () => {
   });
 });
 
+test("a relative $XDG_CONFIG_HOME is ignored", async () => {
+  const place = { platform: "linux", home: home(), env: { XDG_CONFIG_HOME: "relative" } };
+  expect((await addToClient("vscode", program, place)).map(({ file }) => file)).toEqual([
+    join(home(), ".config/Code/User/mcp.json"),
+  ]);
+});
+
 test("only the own entry changes; the mode of the file and a link stay", async () => {
   const text = '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "a" } // keep\n  }\n}\n';
   write("dotfiles/mcp.json", text);
