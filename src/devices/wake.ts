@@ -96,7 +96,11 @@ async function turnsOn(power: WakeParts["power"], answer: Answer, signal: AbortS
 /** Sends magic packets until a device is on, or takes power-on. */
 async function sendPackets(parts: WakeParts, asking: Asking, timeoutMs: number, signal: AbortSignal): Promise<Answer> {
   const { power, macs, hint, clock = systemClock } = parts;
-  if (macs.length === 0) throw unreachable("does not answer, and zapd knows no hardware address to wake it with", hint);
+  if (macs.length === 0)
+    throw unreachable(
+      "does not answer",
+      ["zapd knows no hardware address to wake it with", hint].filter(Boolean).join(". "),
+    );
   let end = clock.now() + timeoutMs;
   let nextPackets = clock.now();
   let hasAnswered = false;

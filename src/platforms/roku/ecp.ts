@@ -167,7 +167,7 @@ export class Ecp {
     refuseRedirect(answer);
     const problem = `refused to ${what}`;
     if (answer.status === 401) throw refused(problem, "disabled");
-    if (answer.status !== 403) throw new ZapdError("device_error", `could not ${what}: it reported an internal error`);
+    if (answer.status !== 403) throw new ZapdError("device_error", "reported an internal error");
     if (/limited mode/i.test(bodyText(answer))) throw refused(problem, "limited");
     const info = await this.info(signal).catch(() => null);
     if (info?.access !== "full") throw refused(problem, info?.access === "disabled" ? "disabled" : "limited");

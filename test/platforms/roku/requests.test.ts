@@ -53,3 +53,13 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
     { numRuns: 1_500 },
   );
 });
+
+test("an internal error of the set is a predicate without what was attempted, which is said after it", async () => {
+  const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
+  const set = await startHttpDevice(({ target }) =>
+    target === paths.deviceInfo ? answer(200, info) : answer(target === "/keypress/Search" ? 500 : 200),
+  );
+  const { connection } = await lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address });
+  const refused = connection.keys?.press("search", never);
+  await expect(refused).rejects.toMatchObject({ code: "device_error", message: "reported an internal error" });
+});
