@@ -80,6 +80,7 @@ function notOne(text: string, hint: string): ZapdError {
   });
 }
 
-function isApp({ id, name, platform_id }: App, word: string): boolean {
+/** Whether a word means an app: its id, the platform's id, or its name. */
+export function isApp({ id, name, platform_id }: App, word: string): boolean {
   return id === word || platform_id === word || name.toLowerCase() === word.toLowerCase();
 }

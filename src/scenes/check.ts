@@ -11,7 +11,7 @@ import { meansGroup } from "../api/routes.ts";
 import { type Mistake, type Policy, SceneInput, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { type State, showsVolume } from "../api/schemas.ts";
 import { type Path, tomlLiteral } from "../config/toml.ts";
-import { type Condition, readCondition } from "../devices/conditions.ts";
+import { type Condition, isApp, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import { isPowerOff } from "../devices/presence.ts";
@@ -531,8 +531,9 @@ function shorten(text: string): string {
 }
 
 function showsApp(app: string): (state: State) => boolean {
-  const { holds } = readCondition(`app:${app}`);
-  return (state) => !isPowerOff(state.power) && state.screensaver !== true && holds(state);
+  // Not by a condition: in one, `none` means the home screen.
+  return ({ power, screensaver, app: shown }) =>
+    !isPowerOff(power) && screensaver !== true && shown !== null && isApp(shown, app.trim());
 }
 
 /** The shortest time that steps can take, in milliseconds. */

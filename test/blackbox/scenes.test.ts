@@ -112,6 +112,13 @@ describe("what steps do", () => {
     expect([outcomes(ran), keys()]).toEqual([expected, ["Den up"]]);
   });
 
+  test("an app called none is launched, or is missing: only in a condition is it the home screen", async () => {
+    await run([{ key: "home" }, { wait_for: "app:none" }]);
+    const ran = await run([{ launch: "none", on_error: "continue" }, { wait_for: "app:none" }]);
+    expect(outcomes(ran)).toEqual(["1 failed", "2 did"]);
+    expect(ran.steps[0]?.devices[0]?.error?.code).toBe("app_not_found");
+  });
+
   test("if runs one branch, and a wait behind an if that ran none is skipped", async () => {
     const steps = {
       yes: { if: { power: "on", app: "netflix" }, ["th" + "en"]: [{ key: "up" }], else: [{ key: "down" }] },
@@ -309,6 +316,12 @@ describe("files", () => {
     write("large.toml", `#${"x".repeat(64 * 1024)}`);
     expect((await daemon.api("POST", "/scenes/large")).body.error.code).toBe("invalid_scene");
     expect(done).toEqual([]);
+  });
+
+  test("an app without a name is one mistake among the others, with its place", async () => {
+    const { status, body } = await post({ device: "Den", steps: [{ launch: " " }, { key: "hoem" }] });
+    expect([status, body.error.code]).toEqual([400, "invalid_scene"]);
+    expect(body.error.details.mistakes.map(({ at }: { at: string }) => at)).toEqual(["step 1: launch", "step 2: key"]);
   });
 
   test("ten kinds of mistakes are told at once, each with its line and a hint, and nothing runs", async () => {
