@@ -84,7 +84,7 @@ test("a device is woken by the hardware address in the neighbour table, beside t
   }));
   await other.actions.key(other.registry.get(wired.id) ?? wired, "power-on", { signal: neverAborted });
   expect(called).toEqual([macs]);
-  other.remove();
+  await other.remove();
 });
 
 describe("the state of a silent device", () => {

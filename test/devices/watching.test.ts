@@ -37,7 +37,7 @@ test("one that pushes everything is not polled, but is as soon as its connection
   for (const { emit } of house.connected) emit({ type: "disconnected", why: "hung_up" });
   await Bun.sleep(300);
   expect(looks()).toBe(2);
-  house.remove();
+  await house.remove();
 });
 
 test("a part not observed yet counts as empty neither for a wait nor in events", async () => {
@@ -71,7 +71,7 @@ test("a part not observed yet counts as empty neither for a wait nor in events",
   await Bun.sleep(5);
   expect(device.lastState?.observed_at).toBe(seenAt);
   events.close();
-  house.remove();
+  await house.remove();
 });
 
 test("a command after which power is unknown has it polled, even if it is pushed: it may be unchanged", async () => {
