@@ -42,10 +42,12 @@ const maxListeners = 64;
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly changes: SessionChanges;
-  /** Requests of a batch, which share one stream. */
-  readonly batched: Set<string | number>;
+  readonly batches: Batches;
   usedAt: number;
 }
+
+/** Of each unanswered request in a batch, the unanswered ones of that batch: they share one stream. */
+type Batches = Map<string | number, Set<string | number>>;
 
 export function createMcp({ state, fetch }: McpOptions): Mcp {
   const client = {
@@ -77,12 +79,20 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
     makeRoom(sessions);
     const own = new SessionChanges(changes);
     const server = createServer({ ...options, changes: own });
+    const batches: Batches = new Map();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) =>
-        void sessions.set(id, { transport, changes: own, batched: new Set(), usedAt: performance.now() }),
+        void sessions.set(id, { transport, changes: own, batches, usedAt: performance.now() }),
       onsessionclosed: (id) => void sessions.delete(id),
     });
+    const send = transport.send.bind(transport);
+    transport.send = async (message, sendOptions) => {
+      await send(message, sendOptions);
+      // The SDK ends the stream of a batch once all of it is answered, and a cancelled request never is.
+      if (!("method" in message) && message.id !== undefined && batches.has(message.id))
+        endIfLast({ transport, batches }, message.id);
+    };
     await server.connect(transport);
     const response = await transport.handleRequest(request, { parsedBody: body });
     // A refused request has no session: the server is not needed any more.
@@ -103,8 +113,10 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       if (session) {
         session.usedAt = performance.now();
-        if (Array.isArray(body)) for (const { id } of messages.filter(isRequest)) session.batched.add(id);
+        const batch = new Set(Array.isArray(body) ? messages.filter(isRequest).map(({ id }) => id) : []);
+        for (const id of batch) session.batches.set(id, batch);
         const response = await session.transport.handleRequest(request, { parsedBody: body });
+        if (!response.ok) for (const id of batch) session.batches.delete(id);
         for (const message of messages) endCancelled(session, message);
         return request.method === "GET" ? withFirstComment(response, session.changes) : response;
       }
@@ -130,11 +142,19 @@ function isRequest(message: unknown): message is { readonly id: string | number 
 }
 
 /** Closes the stream of a cancelled request, which otherwise stays open without an answer as long as the session. */
-function endCancelled({ transport, batched }: Session, message: unknown): void {
+function endCancelled(session: Session, message: unknown): void {
   if (!isObject(message) || message["method"] !== "notifications/cancelled" || !isObject(message["params"])) return;
   const { requestId } = message["params"];
   if (typeof requestId !== "string" && typeof requestId !== "number") return;
-  if (!batched.delete(requestId)) transport.closeSSEStream(requestId);
+  endIfLast(session, requestId);
+}
+
+/** Closes the stream of a request that gets no further answer, unless others of its batch still do. */
+function endIfLast({ transport, batches }: Pick<Session, "transport" | "batches">, id: string | number): void {
+  const unanswered = batches.get(id);
+  batches.delete(id);
+  unanswered?.delete(id);
+  if (!unanswered?.size) transport.closeSSEStream(id);
 }
 
 /** Closes idle sessions, and the least recently used one where there are too many. */
