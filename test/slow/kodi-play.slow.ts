@@ -35,15 +35,22 @@ function zapd(...words: string[]): { child: ChildProcess; said(): string; ended:
 }
 
 const playing = async () => (await real.call("Player.GetActivePlayers")) as { playerid: number }[];
-/** Waits until a film runs: before that Kodi seeks nowhere. */
-async function itPlays(): Promise<{ playerid: number }[]> {
+/** Waits until a film runs: before that Kodi seeks nowhere. Fails with what the command has said. */
+async function itPlays({ said }: { said(): string }): Promise<{ playerid: number }[]> {
   const isAt = async ({ playerid }: { playerid: number }) =>
-    (await real.call("Player.GetProperties", { playerid, properties: ["percentage"] })) as { percentage: number };
-  await until(
-    "it plays",
-    async () => (await Promise.all((await playing()).map(isAt))).some(({ percentage }) => percentage > 0),
-    20_000,
-  );
+    (await real.call("Player.GetProperties", { playerid, properties: ["percentage", "speed", "time"] })) as {
+      percentage: number;
+    };
+  let shown: { percentage: number }[] = [];
+  const isPlaying = async () => {
+    shown = await Promise.all((await playing()).map(isAt));
+    return shown.some(({ percentage }) => percentage > 0);
+  };
+  try {
+    await until("it plays", isPlaying, 20_000, 100);
+  } catch (error) {
+    throw new Error(`${JSON.stringify(shown)}, and the command said ${JSON.stringify(said())}`, { cause: error });
+  }
   return playing();
 }
 
@@ -52,7 +59,7 @@ describe.skipIf(missing !== null)(`a file of this machine${missing === null ? ""
     const file = join(real.folder, "ein film ü & (1).mp4");
     execFileSync("cp", [real.clips.video, file]);
     const played = zapd("play", file);
-    const [player] = await itPlays();
+    const [player] = await itPlays(played);
     const item = await real.call("Player.GetItem", { playerid: player?.playerid, properties: ["file"] });
     expect(JSON.stringify(item)).toMatch(
       /http:\/\/10\.77\.\d+\.1:\d+\/[0-9a-f]{32}\/ein%20film%20%C3%BC%20%26%20\(1\)\.mp4/,
@@ -63,7 +70,7 @@ describe.skipIf(missing !== null)(`a file of this machine${missing === null ? ""
 
   test("is stopped there by Ctrl-C", async () => {
     const played = zapd("play", real.clips.video);
-    await itPlays();
+    await itPlays(played);
     played.child.kill("SIGINT");
     expect(await played.ended).toBe(130);
     await until("it plays nothing", async () => (await playing()).length === 0, 10_000);
