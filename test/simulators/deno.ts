@@ -185,9 +185,9 @@ async function cast(): Promise<void> {
 
 async function androidTv(): Promise<void> {
   const own = createCertificateFor("a client", "rsa");
-  // An address of its own: who seeks a set that had this port before must not be counted.
-  const host = "127.86.0.6";
-  const set = createAndroidTvSimulator({ name: "Other runtime", host, remotePort: 0, pairingPort: 0, pingMs: 50 });
+  // Unannounced: a daemon of another test that finds it would connect, too, and be counted.
+  const ports = { remotePort: 0, pairingPort: 0 };
+  const set = createAndroidTvSimulator({ name: "Other runtime", ...ports, mdns: false, pingMs: 50 });
   await set.start();
   const talk = (port: number) => {
     const socket = connectTls({ host: set.host, port, rejectUnauthorized: false, ...own });
