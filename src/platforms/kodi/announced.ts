@@ -38,11 +38,3 @@ export const macLabel = "Network.MacAddress";
 export async function macOf(ask: Ask): Promise<string | null> {
   return readMac((await ask("XBMC.GetInfoLabels", { labels: [macLabel] }))[macLabel]);
 }
-
-/**
- * Whether it says that it has a tuner. One that has just started may not say so yet, so that a "no" is nothing to remember.
- */
-export async function saysTuner(ask: Ask): Promise<boolean> {
-  const answer = await ask("PVR.GetProperties", { properties: ["available"] }).catch((): Json => ({}));
-  return answer["available"] === true;
-}

@@ -6,20 +6,11 @@ import { asJson, isJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { addressIdentity, senderOf } from "../query.ts";
-import {
-  type Ask,
-  httpType,
-  macLabel,
-  macOf,
-  nameLabel,
-  saysTuner,
-  socketType,
-  uuidOf,
-  webPortOf,
-} from "./announced.ts";
+import { type Ask, httpType, macLabel, macOf, nameLabel, socketType, uuidOf, webPortOf } from "./announced.ts";
 import type { KodiMemory } from "./memory.ts";
 import { HttpRpc, isLoginWanted } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
+import { saysTuner } from "./tuner.ts";
 
 const macRetryMs = 250;
 /** Who it is does not wait longer for whether it has a tuner. */
@@ -173,7 +164,7 @@ async function readFacts(ask: Ask): Promise<KodiFacts> {
   if (!isJson(version) || !(nameLabel in labels)) throw new ZapdError("device_error", "is not a Kodi");
   const [mac, hasTuner] = await Promise.all([
     readMac(labels[macLabel]) ?? sleep(macRetryMs).then(() => macOf(ask)),
-    Promise.race([saysTuner(ask), sleep(tunerTimeoutMs)]),
+    Promise.race([saysTuner(ask).catch(() => false), sleep(tunerTimeoutMs)]),
   ]);
   return {
     name: text(labels[nameLabel]),

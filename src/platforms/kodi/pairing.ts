@@ -2,10 +2,11 @@
 import { DeviceError, pairingFailed } from "../../api/errors.ts";
 import { asJson } from "../../transport/json.ts";
 import { type Facts, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
-import { type Ask, saysTuner } from "./announced.ts";
+import type { Ask } from "./announced.ts";
 import { KodiDevice } from "./device.ts";
 import type { KodiMemory, KodiSecret, KodiTarget } from "./memory.ts";
 import { HttpRpc, isLoginWanted, type Login, passwordHint, usualUser } from "./rpc.ts";
+import { saysTuner } from "./tuner.ts";
 
 /** Time for a person to look up the password. */
 const loginTimeoutMs = 180_000;
@@ -34,7 +35,7 @@ export async function pairKodi(
     try {
       await rpc.read("JSONRPC.Ping", {}, callSignal);
       const ask: Ask = async (method, params) => asJson(await rpc.read(method, params, callSignal));
-      if (isLoginSent) hasTuner = await saysTuner(ask);
+      if (isLoginSent) hasTuner = await saysTuner(ask).catch(() => false);
       return !isLoginSent;
     } finally {
       rpc.close();

@@ -1,5 +1,6 @@
 /** The tuner of a Kodi, provided by a PVR client, and its channels (players.md 7.2, 9). */
 import { type Json, listOf } from "../../transport/json.ts";
+import type { Ask } from "./announced.ts";
 import type { KodiDevice } from "./device.ts";
 import { codeOf } from "./rpc.ts";
 import { readPlayer } from "./state.ts";
@@ -17,9 +18,14 @@ async function emptyWithoutTuner(request: Promise<Json>): Promise<Json> {
   }
 }
 
-export async function hasTuner(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
-  const properties = await emptyWithoutTuner(device.read("PVR.GetProperties", { properties: ["available"] }, signal));
+/** Whether it says that it has a tuner. One that has just started may not say so yet. */
+export async function saysTuner(ask: Ask): Promise<boolean> {
+  const properties = await emptyWithoutTuner(ask("PVR.GetProperties", { properties: ["available"] }));
   return properties["available"] === true;
+}
+
+export function hasTuner(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
+  return saysTuner((method, params) => device.read(method, params, signal));
 }
 
 /** Television channels, then radio channels; none without a tuner. */
