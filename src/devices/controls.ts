@@ -25,8 +25,8 @@ const justStartedMs = 5_000;
 const playbackParts = ["playback"] as const;
 
 /** Whether the device does not report what it plays, so that no effect can be read back. */
-function hidesPlayback({ playback }: Connection): boolean {
-  return playback?.isShown === false;
+function hidesPlayback({ state }: Connection): boolean {
+  return state?.showsPlayback === false;
 }
 
 /** Playback commands that are also keys. */

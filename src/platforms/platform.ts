@@ -374,6 +374,8 @@ export interface Connection {
     readParts?(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>>;
     /** What it pushes while it is connected, so that it need not be asked for it. */
     readonly pushes?: ReadonlySet<StatePart>;
+    /** `false`: this very device does not show what it plays, as far as is known, so that no effect can be read back. */
+    readonly showsPlayback?: boolean;
   };
   apps?: {
     list?(signal: AbortSignal): Promise<PlatformApp[]>;
@@ -397,8 +399,6 @@ export interface Connection {
   volume?: VolumeControl;
   playback?: {
     readonly does: ReadonlySet<PlaybackCommand>;
-    /** `false`: this very device does not show what it plays, as far as is known, so that no effect can be read back. */
-    readonly isShown?: boolean;
     do(what: PlaybackCommand, signal: AbortSignal): Promise<void>;
     /** To a position in milliseconds. */
     seek?(positionMs: number, signal: AbortSignal): Promise<void>;

@@ -90,6 +90,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
       get pushes() {
         return device.current ? pushed : emptySet;
       },
+      showsPlayback: false,
     },
     apps: {
       launch: (id, params, signal) => device.launch(id, params, signal),
@@ -116,7 +117,6 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
     },
     playback: {
       does: new Set(["play", "pause", "stop", "next", "previous"]),
-      isShown: false,
       do: (what, signal) => device.press(commandCodes[what], signal),
     },
     close: () => device.close(),

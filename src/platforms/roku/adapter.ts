@@ -59,7 +59,14 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
   const state = new RokuState(ecp, target);
   const developer = connectDeveloper(target, ecp, apps, platformHost, emit);
   return {
-    state: { read: (signal) => state.read(signal), readParts: (parts, signal) => state.readParts(parts, signal) },
+    state: {
+      read: (signal) => state.read(signal),
+      readParts: (parts, signal) => state.readParts(parts, signal),
+      // An access mode that withholds the list of apps withholds the player, too (1.2), and may still let an app play a file.
+      get showsPlayback() {
+        return ecp.listsApps;
+      },
+    },
     apps: {
       list: (signal) => apps.list(signal),
       launch: (id, params, signal) => apps.launch(id, params, signal),

@@ -52,20 +52,11 @@ export function connectControls(
   ecp: Ecp,
   apps: RokuApps,
   press: (key: Key, signal: AbortSignal) => Promise<void>,
-): Pick<Connection, "volume" | "playback" | "inputs" | "channels" | "media" | "icon"> {
+): Pick<Connection, "volume" | "inputs" | "channels" | "media" | "icon"> {
   return {
     volume: {
       step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
       ...(target.facts.kind !== "player" && { mute: (muted, signal) => mute(ecp, press, muted, signal) }),
-    },
-    playback: {
-      // It has keys only.
-      does: new Set(),
-      do: () => Promise.resolve(),
-      // An access mode that withholds the list of apps withholds the player, too (1.2), and may still let an app play a file.
-      get isShown() {
-        return ecp.listsApps;
-      },
     },
     inputs: {
       async list(signal) {

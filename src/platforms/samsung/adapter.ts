@@ -135,6 +135,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     state: {
       read: async (signal) => ({ power: "unknown", ...nothing, ...(await readParts(allParts, signal)) }),
       readParts: (parts, signal) => readParts(new Set(parts), signal),
+      showsPlayback: false,
     },
     apps: {
       list: (signal) =>
@@ -170,7 +171,6 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     power: powerOf(remote, rest, target, emit, openRemote),
     playback: {
       does: new Set(["play", "pause", "stop"]),
-      isShown: false,
       do: (what, signal) => press(what === "play" || what === "pause" ? what : "stop", signal),
     },
     // Whether it has a renderer may be learned while this connection lives.

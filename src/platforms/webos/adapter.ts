@@ -75,6 +75,9 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
       get pushes() {
         return reconnecting.current?.state.pushes ?? emptySet;
       },
+      get showsPlayback() {
+        return reconnecting.current?.state.reports("media") ?? true;
+      },
     },
     apps: {
       list: async (signal) => (await reconnecting.use(signal)).apps(signal),

@@ -61,9 +61,6 @@ export function controlsOf(
     },
     playback: {
       does: new Set(["play", "pause", "stop"]),
-      get isShown() {
-        return reconnecting.current?.state.reports("media") ?? true;
-      },
       do: (what, signal) => command(signal, (registered) => controlPlayer(registered, what, signal)),
     },
     media: { play: (item, signal) => command(signal, (registered) => play(registered, target, item, signal)) },

@@ -65,7 +65,7 @@ describe("playback", () => {
     expect(uris(one).filter((uri) => uri === "media.controls/pause")).toHaveLength(1);
     await playback.do("stop", never);
     expect(one.set.state.playback).toBeNull();
-    expect([playback.isShown, playback.seek]).toEqual([true, undefined]);
+    expect([one.connection.state?.showsPlayback, playback.seek]).toEqual([true, undefined]);
   });
 
   test("a TV that does not report playback gets the command, unconfirmed", async () => {
@@ -74,7 +74,7 @@ describe("playback", () => {
     one.set.open("netflix");
     one.set.play("playing");
     await playback.do("pause", never);
-    expect([one.set.state.playback, playback.isShown]).toEqual(["paused", false]);
+    expect([one.set.state.playback, one.connection.state?.showsPlayback]).toEqual(["paused", false]);
   });
 });
 
