@@ -413,10 +413,10 @@ export type PairingReason = (typeof pairingReasons)[number];
 /**
  * Why an exchange failed: the connection was refused; there is no route to the host; the connection was closed; no answer in
  * time; another device answers; the answer breaks the protocol; access is denied; the device is in standby; the device accepts
- * every client, so that there is no pairing.
+ * every client, so that there is no pairing; the device accepted the command, and did not do it.
  */
 export type DeviceReason =
-  | ("refused" | "no_route" | "closed" | "timeout" | "wrong_device" | "protocol" | "denied" | "asleep" | "open")
+  | ("refused" | "no_route" | "timeout" | "wrong_device" | "asleep" | "open" | "no_effect")
   | PairingReason;
 
 /** A failed exchange with a device. Code decides by its fields; the message is for people. */

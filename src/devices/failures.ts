@@ -1,5 +1,5 @@
 /** Error texts of devices: an adapter gives the predicate ("does not answer"), and here the device's name is put before it. */
-import { type ErrorCode, ZapdError } from "../api/errors.ts";
+import { type ErrorCode, hasReason, ZapdError } from "../api/errors.ts";
 import type { Capability, Key, Platform } from "../platforms/platform.ts";
 import { addressText, shellQuote } from "../system/text.ts";
 import { type DeviceRecord, descriptionOf } from "./record.ts";
@@ -44,7 +44,8 @@ export function fillHint(hint: string | undefined, { name, host, port, canWake }
 /** Puts the device's name before an adapter's predicate and into its hint, and the activity after it. */
 export function withDeviceName(error: unknown, subject: Subject, activity: string): unknown {
   if (!isPredicate(error)) return error;
-  const suffix = codesWithActivity.has(error.code) ? ` while ${activity}` : "";
+  const saysActivity = !codesWithActivity.has(error.code) || hasReason(error, "no_effect");
+  const suffix = saysActivity ? "" : ` while ${activity}`;
   const hint = fillHint(error.hint, subject);
   return error.reworded(`${subject.name} ${error.message}${suffix}`, { namesDevice: true, hint });
 }

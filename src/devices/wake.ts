@@ -3,7 +3,7 @@
  * until it reports that it is on. The platform says how each of these is done (`Connection.power`).
  */
 import { DeviceError, hasReason, ZapdError } from "../api/errors.ts";
-import type { Connection } from "../platforms/platform.ts";
+import { type Connection, noEffect } from "../platforms/platform.ts";
 import { type Clock, systemClock } from "../system/sleep.ts";
 
 /** How one device is asked, turned on and woken. */
@@ -70,8 +70,7 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
     // It took power-on; where it does not report its power, no more can be known.
     if (answer || answer === null || (answer === undefined && again)) return;
     const elapsedMs = clock.now() - turnedOnAt;
-    if (elapsedMs > onTimeoutMs)
-      throw new ZapdError("device_error", "accepted the power-on key, but still reports that it is off");
+    if (elapsedMs > onTimeoutMs) throw noEffect("accepted the power-on key, but still reports that it is off");
     if (elapsedMs > repeatAfterMs && !again) {
       again = true;
       await power.on(signal);

@@ -4,7 +4,7 @@
  */
 
 import type { z } from "zod";
-import { type DeviceError, pairingFailed, ZapdError } from "../api/errors.ts";
+import { DeviceError, pairingFailed, ZapdError } from "../api/errors.ts";
 import type { Address, DiscoveryQuery, Lead, MdnsService } from "./query.ts";
 import type { ServiceId } from "./services.ts";
 
@@ -280,6 +280,11 @@ export function pairingCancelled(): DeviceError {
 
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
+
+/** The device accepted a command, and did not do it; the message says what it accepted, and what it shows. */
+export function noEffect(message: string, hint?: string): DeviceError {
+  return new DeviceError("device_error", message, { phase: "answered", reason: "no_effect", hint });
+}
 
 /** The power of a device. Waiting, retries and magic packets are up to the core. */
 export interface PowerControl {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
-import type { Connection } from "../../src/platforms/platform.ts";
+import { type Connection, noEffect } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
@@ -114,6 +114,12 @@ describe("a failure", () => {
     house.set.failure = new ZapdError("device_unreachable", "did not answer at 192.0.2.1:9", { hint: "Is it on?" });
     const error = await press("home").catch((thrown: ZapdError) => thrown);
     expect(error).toMatchObject({ message: "TV did not answer at 192.0.2.1:9 while pressing home", hint: "Is it on?" });
+  });
+
+  test("of a command that the device accepted and did not do says itself what that was", async () => {
+    house.set.failure = noEffect("accepted the home key, but still shows the app", "Look at {device}");
+    const error = await press("home").catch((thrown: ZapdError) => thrown);
+    expect(error).toMatchObject({ message: "TV accepted the home key, but still shows the app", hint: "Look at TV" });
   });
 
   test("of a device that does not answer marks it offline and has it searched for; a refusal does not", async () => {

@@ -4,7 +4,15 @@ import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
-import type { Confirmed, DeepLink, Emit, PlatformApp, PlatformHost, PlatformState } from "../platform.ts";
+import {
+  type Confirmed,
+  type DeepLink,
+  type Emit,
+  noEffect,
+  type PlatformApp,
+  type PlatformHost,
+  type PlatformState,
+} from "../platform.ts";
 import { accessRevoked, notPaired, refusedBeforeGreeting } from "./failures.ts";
 import { isStreamingBox, prove } from "./identity.ts";
 import { codes, keyCodes } from "./keys.ts";
@@ -196,7 +204,7 @@ export class AndroidTv {
     session.send(messages.key(keyCodes.home, keyDirections.short));
     const isLeft = () => session.state.app !== left || !session.alive;
     if (left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }))) return app;
-    throw new ZapdError("device_error", "accepted the home key, but still shows the app");
+    throw noEffect("accepted the home key, but still shows the app");
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
@@ -238,7 +246,7 @@ export class AndroidTv {
       session.send(messages.key(code, keyDirections.short));
       if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) return;
     }
-    throw new ZapdError("device_error", "accepted the power-off key, but still reports that it is on");
+    throw noEffect("accepted the power-off key, but still reports that it is on");
   }
 }
 

@@ -11,6 +11,7 @@ import {
   type Emit,
   type MediaItem,
   mimeOf,
+  noEffect,
   type PlatformApp,
   type PlatformHost,
   type PlaybackCommand,
@@ -132,7 +133,7 @@ export class CastDevice {
     if (answer["reason"] !== "INVALID_SESSION_ID") requireSuccess(answer, "close the app");
     const isClosed = () => session.receiver?.running?.sessionId !== sessionId;
     if (await this.#waitFor(session, isClosed, closedTimeoutMs, signal)) return running.app;
-    throw new ZapdError("device_error", "accepted the command, but still shows the app");
+    throw noEffect("accepted the command, but still shows the app");
   }
 
   /** Waits for a condition, by pushes and by polling. */
@@ -190,7 +191,7 @@ export class CastDevice {
     const { session, receiver } = await this.#ready(signal);
     const isRunning = receiver.running?.ids.includes(defaultReceiver) === true;
     if (!isRunning && !(await this.#launch(session, defaultReceiver, signal)))
-      throw new ZapdError("device_error", "accepted the command, but does not show the app that plays files");
+      throw noEffect("accepted the command, but does not show the app that plays files");
     const metadata = {
       metadataType: 0,
       ...(title !== null && { title }),

@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
-import type { Confirmed, PlatformApp } from "../platform.ts";
+import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import {
   addonOf,
@@ -201,7 +201,7 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
   const isOver = async () => (await device.players(signal, true)).length === 0;
   if (await until(isOver, { timeoutMs: stopTimeoutMs, signal })) return true;
   await blameDialog(device, signal);
-  throw new ZapdError("device_error", "accepted the command, but continues to play");
+  throw noEffect("accepted the command, but continues to play");
 }
 
 /** Presses Home until it is shown: a folder that is still being opened swallows the key, or comes up after it. */
@@ -213,7 +213,7 @@ export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<v
     if (await until(isHome, { timeoutMs: homeTimeoutMs, signal })) return;
   }
   await blameDialog(device, signal);
-  throw new ZapdError("device_error", "accepted the key, but does not show its home screen");
+  throw noEffect("accepted the key, but does not show its home screen");
 }
 
 function notInstalled(what: string): ZapdError {

@@ -2,7 +2,7 @@
 import { hasReason, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
-import type { Key, PlaybackCommand } from "../platform.ts";
+import { type Key, noEffect, type PlaybackCommand } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { readPlayer } from "./state.ts";
@@ -47,7 +47,7 @@ const setPlaying =
     // The answer may hold the speed from before.
     const isSet = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
     if (!(await until(isSet, { timeoutMs: 2_000, signal })))
-      throw new ZapdError("device_error", `accepted the key, but ${play ? "does not play" : "continues to play"}`);
+      throw noEffect(`accepted the key, but ${play ? "does not play" : "continues to play"}`);
   };
 
 /** Kodi answers OK to channel keys without a tuner as well (9). */
@@ -72,7 +72,7 @@ const openTuner: Press = async (device, signal) => {
   await device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
   const isLive = async () => (await readPlayer(device, signal))?.live === true;
   if (!(await until(isLive, { timeoutMs: 6_000, signal })))
-    throw new ZapdError("device_error", "accepted the key, but does not show a channel");
+    throw noEffect("accepted the key, but does not show a channel");
 };
 
 const powerOffMethods = [

@@ -7,7 +7,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, number } from "../../transport/json.ts";
-import { pictureBytes } from "../platform.ts";
+import { noEffect, pictureBytes } from "../platform.ts";
 import { favouriteOf, readAddonDetails } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { artworkLabels, artworkNamed, artworkProperties, encoded, favouritePrefix, pathsOf } from "./protocol.ts";
@@ -73,8 +73,7 @@ export async function takeScreenshot(device: KodiDevice, signal: AbortSignal): P
   const before = new Set(listed.map(({ file }) => file));
   await device.command("Input.ExecuteAction", { action: "screenshot" }, signal);
   const taken = await newPicture(device, folder, before, signal);
-  if (taken === null)
-    throw new ZapdError("device_error", "accepted the command, but no new file appeared in its screenshot folder");
+  if (taken === null) throw noEffect("accepted the command, but no new file appeared in its screenshot folder");
   const picture = await device.file(`/vfs/${encoded(taken)}`, pictureBytes.screenshot, signal);
   if (picture === null) throw screenshotRefused("took a screenshot, but its web server does not serve it");
   return picture;

@@ -2,7 +2,7 @@
 import { hasCode, ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import type { Confirmed, DeepLink, PlatformApp } from "../platform.ts";
+import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
 import { accessHint, type Ecp, paths } from "./ecp.ts";
 import { readActiveApp, readApps } from "./protocol.ts";
 
@@ -78,9 +78,8 @@ export class RokuApps {
     await sleep(reloadCheckDelayMs, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
-      throw new ZapdError("device_error", `accepted the launch of "${dev.name}", but does not show it`, {
-        hint: "Check whether it crashed when it started: zapd logs -d {device}",
-      });
+      const hint = "Check whether it crashed when it started: zapd logs -d {device}";
+      throw noEffect(`accepted the launch of "${dev.name}", but does not show it`, hint);
     }
     return dev;
   }
@@ -117,7 +116,7 @@ export class RokuApps {
     if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
       throw new ZapdError("device_error", "refused the home key");
     if ((await this.#isShown((app) => app === null, homeTimeoutMs, signal)) === false) {
-      throw new ZapdError("device_error", "accepted the home key, but still shows the app");
+      throw noEffect("accepted the home key, but still shows the app");
     }
   }
 

@@ -68,8 +68,7 @@ export function connectDeveloper(
         await apps.start("dev", params ?? {}, signal);
       if (page.outcome === "installed" || page.outcome === "identical")
         return { package: contents, messages: page.messages };
-      if (page.outcome === "unknown")
-        throw new ZapdError("device_error", "did not report whether it installed the package");
+      if (page.outcome === "unknown") throw new ZapdError("device_error", "did not report the outcome");
       // Only then, as the console still holds the compile errors of older packages.
       const compiler = page.messages.some(isCompileError) ? await readCompileErrors(logs, signal) : [];
       throw rejected(page.messages, compiler, archive.bytes);

@@ -48,7 +48,7 @@ export async function upload(
   );
   // 577: the set must check for updates before it accepts packages (roku-deploy#180).
   if (answer.status === 577) throw updateRequired();
-  if (!isOk(answer)) throw new ZapdError("device_error", "sent an unknown answer to the package");
+  if (!isOk(answer)) throw new ZapdError("device_error", "sent an unknown answer");
   const page = readInstallPage(bodyText(answer));
   if (page.outcome === "update-required") throw updateRequired();
   return page;
@@ -60,7 +60,7 @@ export async function removePackage(http: DeviceHttp, login: Login, signal: Abor
   const { outcome, messages } = readInstallPage(isOk(answer) ? bodyText(answer) : "");
   if (outcome === "installed") return true;
   if (messages.some((text) => /no such file/i.test(text))) return false;
-  throw new ZapdError("device_error", "did not confirm that it removed the package");
+  throw new ZapdError("device_error", "sent no confirmation");
 }
 
 /** A screenshot of the sideloaded app; `null` where that is not in front (2.1). */

@@ -1,7 +1,7 @@
 /** Power (smart-tvs.md 1.2, 3.3): HTTP is asked first, since opening the WebSocket turns some TVs on. */
-import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
+import { hasReason, inStandby } from "../../api/errors.ts";
 import { neverAborted, sleep, until } from "../../system/sleep.ts";
-import type { Emit, PowerControl } from "../platform.ts";
+import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import type { Rest } from "./rest.ts";
@@ -59,7 +59,7 @@ export function powerOf(
       const confirmed = await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 300, signal });
       rest.invalidate();
       if (!confirmed && target.memory.saysPower !== false)
-        throw new ZapdError("device_error", "accepted the power-off key, but still reports that it is on");
+        throw noEffect("accepted the power-off key, but still reports that it is on");
       // A socket that stays open must not get the next command, and is opened again only when it is needed.
       reconnecting.drop();
       emit({ type: "disconnected", why: "going_off" });

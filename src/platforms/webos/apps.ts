@@ -1,6 +1,6 @@
 /** Apps: launched with a deep link and seen in the foreground, and closed (smart-tvs.md 2.4). */
 import { ZapdError } from "../../api/errors.ts";
-import type { Confirmed, PlatformApp } from "../platform.ts";
+import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { WebosError } from "./failures.ts";
 import { appOf, inputOf, linkOf, uris } from "./protocol.ts";
@@ -50,7 +50,7 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   if (isInput || !(await state.until("app", isClosed, closedTimeoutMs, signal))) {
     await registered.pointer.press("HOME", signal);
     if (!(await state.until("app", isClosed, closedTimeoutMs, signal)))
-      throw new ZapdError("device_error", "accepted the command, but still shows the app");
+      throw noEffect("accepted the command, but still shows the app");
   }
   return appOf(id, registered.title(id));
 }

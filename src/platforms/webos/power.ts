@@ -1,10 +1,10 @@
 /** Power (smart-tvs.md 1.2, 2.4, 2.5): off only when the TV is on, on by magic packets. */
-import { inStandby, ZapdError } from "../../api/errors.ts";
+import { inStandby } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted, orAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
-import type { Emit, PowerControl } from "../platform.ts";
+import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { type RegisteredSession, readyForCommand } from "./connection.ts";
 import { asUnsupportedKey, WebosError } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
@@ -90,7 +90,7 @@ async function turnOff(
     const answers = session.sinceMessageMs < silentAfterMs;
     if (refusal || (answers && state.power === "on")) {
       session.leaving = false;
-      throw refusal ?? new ZapdError("device_error", "accepted the power-off key, but still reports that it is on");
+      throw refusal ?? noEffect("accepted the power-off key, but still reports that it is on");
     }
   }
   if (registered.alive && state.power === "standby") return;
