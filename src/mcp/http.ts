@@ -42,12 +42,12 @@ const maxListeners = 64;
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
   readonly changes: SessionChanges;
-  readonly batches: Batches;
+  readonly unanswered: Unanswered;
   usedAt: number;
 }
 
-/** Of each unanswered request in a batch, the unanswered ones of that batch: they share one stream. */
-type Batches = Map<string | number, Set<string | number>>;
+/** Of each unanswered request, the unanswered ones of its POST: they share one stream. */
+type Unanswered = Map<string | number, Set<string | number>>;
 
 export function createMcp({ state, fetch }: McpOptions): Mcp {
   const client = {
@@ -79,19 +79,18 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
     makeRoom(sessions);
     const own = new SessionChanges(changes);
     const server = createServer({ ...options, changes: own });
-    const batches: Batches = new Map();
+    const unanswered: Unanswered = new Map();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       onsessioninitialized: (id) =>
-        void sessions.set(id, { transport, changes: own, batches, usedAt: performance.now() }),
+        void sessions.set(id, { transport, changes: own, unanswered, usedAt: performance.now() }),
       onsessionclosed: (id) => void sessions.delete(id),
     });
     const send = transport.send.bind(transport);
     transport.send = async (message, sendOptions) => {
       await send(message, sendOptions);
       // The SDK ends the stream of a batch once all of it is answered, and a cancelled request never is.
-      if (!("method" in message) && message.id !== undefined && batches.has(message.id))
-        endIfLast({ transport, batches }, message.id);
+      if (!("method" in message) && message.id !== undefined) endIfLast({ transport, unanswered }, message.id);
     };
     await server.connect(transport);
     const response = await transport.handleRequest(request, { parsedBody: body });
@@ -113,10 +112,13 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       if (session) {
         session.usedAt = performance.now();
-        const batch = new Set(Array.isArray(body) ? messages.filter(isRequest).map(({ id }) => id) : []);
-        for (const id of batch) session.batches.set(id, batch);
+        const ids = messages.filter(isRequest).map(({ id }) => id);
+        const repeated = ids.find((id, at) => session.unanswered.has(id) || ids.indexOf(id) < at);
+        if (repeated !== undefined) return refuseRepeated(repeated);
+        const together = new Set(ids);
+        for (const id of ids) session.unanswered.set(id, together);
         const response = await session.transport.handleRequest(request, { parsedBody: body });
-        if (!response.ok) for (const id of batch) session.batches.delete(id);
+        if (!response.ok) for (const id of ids) session.unanswered.delete(id);
         for (const message of messages) endCancelled(session, message);
         return request.method === "GET" ? withFirstComment(response, session.changes) : response;
       }
@@ -138,7 +140,9 @@ function isListening(message: unknown): boolean {
 }
 
 function isRequest(message: unknown): message is { readonly id: string | number } {
-  return isObject(message) && (typeof message["id"] === "string" || typeof message["id"] === "number");
+  return (
+    isObject(message) && "method" in message && (typeof message["id"] === "string" || typeof message["id"] === "number")
+  );
 }
 
 /** Closes the stream of a cancelled request, which otherwise stays open without an answer as long as the session. */
@@ -149,12 +153,12 @@ function endCancelled(session: Session, message: unknown): void {
   endIfLast(session, requestId);
 }
 
-/** Closes the stream of a request that gets no further answer, unless others of its batch still do. */
-function endIfLast({ transport, batches }: Pick<Session, "transport" | "batches">, id: string | number): void {
-  const unanswered = batches.get(id);
-  batches.delete(id);
-  unanswered?.delete(id);
-  if (!unanswered?.size) transport.closeSSEStream(id);
+/** Closes the stream of a request that gets no further answer, unless others of its POST still do. */
+function endIfLast({ transport, unanswered }: Pick<Session, "transport" | "unanswered">, id: string | number): void {
+  const together = unanswered.get(id);
+  unanswered.delete(id);
+  together?.delete(id);
+  if (!together?.size) transport.closeSSEStream(id);
 }
 
 /** Closes idle sessions, and the least recently used one where there are too many. */
@@ -189,6 +193,12 @@ async function withFirstComment(response: Response, changes: SessionChanges): Pr
     },
   });
   return new Response(stream, { status, headers });
+}
+
+/** The SDK knows a request by its id alone: the answer to one would go to the other, and that one would never end. */
+function refuseRepeated(id: string | number): Response {
+  const message = `Another request with the id ${JSON.stringify(id)} is not answered yet. Give each request its own id`;
+  return Response.json({ jsonrpc: "2.0", error: { code: -32_600, message }, id }, { status: 400 });
 }
 
 /** The protocol says that the client then begins a new session. */

@@ -73,3 +73,23 @@ test("a cancelled request leaves no stream open; one of a batch leaves it to the
   expect(await waiting.text()).toBe("");
   expect(underWay.others).toBe(0);
 });
+
+test("a request with the id of an unanswered one is refused, and that one goes on; once it has ended, the id is free", async () => {
+  const { underWay, post, say } = await session();
+  const call = { name: "get_state", arguments: {} };
+  const first = await say("tools/call", call, 1);
+  await until("the call has reached the API", () => underWay.others === 1);
+  const ping = (id: number) => ({ jsonrpc: "2.0", id, method: "ping" });
+  for (const repeating of [ping(1), [ping(2), ping(1)], [ping(3), ping(1), ping(3)]]) {
+    const refused = await post(repeating);
+    expect(refused.status).toBe(400);
+    expect(await refused.json()).toMatchObject({ id: 1, error: { code: -32_600 } });
+  }
+  expect((await post([ping(4), ping(4)])).status).toBe(400);
+  // An answer of the client's is no request.
+  expect((await post({ jsonrpc: "2.0", id: 1, result: {} })).status).toBe(202);
+  expect(await (await post([ping(2), ping(3), ping(4)])).text()).toContain('"id":4');
+  await say("notifications/cancelled", { requestId: 1 });
+  expect(await first.text()).toBe("");
+  for (let times = 0; times < 2; times++) expect(await (await post(ping(1))).text()).toContain('"id":1');
+});
