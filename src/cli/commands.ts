@@ -26,7 +26,7 @@ export interface Command {
 /** What the words of a command name. The first group completes the first word only. */
 export type Completed =
   | ("device" | "app" | "input" | "channel" | "key" | "scene" | "file")
-  | ("devices" | "part" | "label" | "keys" | "config");
+  | ("devices" | "part" | "label" | "keys" | "config" | "mcp");
 
 const value = (value: string, about: string): Option => ({ type: "string", value, about });
 const flag = (about: string): Option => ({ type: "boolean", about });
@@ -429,7 +429,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       "tools for agents over stdin and stdout; or add them to a client",
       from(mcp, "mcp"),
       {
-        completes: ["add", "token"],
+        completes: "mcp",
         synonyms: ["agent", "claude", "cursor"],
         maxWords: anyNumber,
         options: { new: flag("create another token for `/mcp`; the previous one becomes invalid") },

@@ -123,6 +123,13 @@ const config: Source = async (request) => {
   return typeof settings.get(key) === "boolean" ? plain(["true", "false"]) : [];
 };
 
+const mcp: Source = async ({ before }) => {
+  const [verb, ...given] = before;
+  if (verb === undefined) return plain(["add", "token"]);
+  if (verb !== "add" || given.length > 0) return [];
+  return plain(await (await import("./mcp.ts")).clientsToAdd());
+};
+
 const scenes: Source = async ({ context, signal }) => {
   const { data } = await call(context, "listScenes", { signal }, { quiet: true });
   const runnable = data.scenes.filter(({ steps }) => steps !== null);
@@ -150,6 +157,7 @@ const sources: Readonly<Record<Completed, Source>> = {
   key: first(() => plain(keys)),
   keys: () => plain(keys),
   config,
+  mcp,
   file: first(files),
 };
 

@@ -92,6 +92,16 @@ describe("bash", () => {
     [["config", "set", "daemon.default_device", "Bed"], ["Bedroom"]],
     [["config", "set", "discovery.on_start", "f"], ["false"]],
     [["config", "get", "dev."], ["dev.vendor_password"]],
+    [
+      ["mcp", ""],
+      ["add", "token"],
+    ],
+    [
+      ["mcp", "add", ""],
+      ["claude", "cursor", "vscode"],
+    ],
+    [["mcp", "add", "cursor", ""], []],
+    [["mcp", "token", ""], []],
     [["logs", "--fol"], ["--follow"]],
     [["install", "my"], ["my app.zip"]],
     [["devices", ""], []],
