@@ -219,6 +219,16 @@ describePage("the house", (visitAt) => {
     await api("DELETE", "/devices/Bedroom/lease?force=true");
   }, 60_000);
 
+  test("no name of the demo is cut off, also beside Pair, in a window of 320 px with a scroll bar", async () => {
+    const { page } = await visit({ width: 320 });
+    expect(await page.evaluate(() => document.body.clientWidth)).toBeLessThan(320);
+    await page.waitForSelector('[aria-label="Pair Kitchen"]');
+    const cut = await page.$$eval(".set-name strong", (all) =>
+      all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
+    );
+    expect(cut).toEqual([]);
+  }, 60_000);
+
   test("a name without a gap breaks, and nothing sticks out of what asks about it, in a window with a scroll bar, too", async () => {
     const name = "W".repeat(128);
     await api("PATCH", "/devices/Kitchen", { name, labels: ["w".repeat(32)] });
