@@ -1,7 +1,7 @@
-/** The shell: the bar, the current view, and the notice that the daemon does not answer. */
+/** The shell: the bar, the current view, and the notice that the daemon cannot be followed. */
 import { useEffect, useLayoutEffect } from "preact/hooks";
 import { houseTop, linkTo, route } from "./route.ts";
-import { connection, entryOf } from "./store.ts";
+import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
 import { Toast } from "./ui/status.tsx";
@@ -55,16 +55,16 @@ export function App() {
   );
 }
 
-/** Shown while the daemon does not answer. It lies over the page, so that nothing below it moves. */
+/** Shown while the daemon cannot be followed. It lies over the page, so that nothing below it moves. */
 function ConnectionLost() {
-  const isLost = connection.value === "lost";
+  const { value: failure } = lostBecause;
   return (
     <div class="lost" role="status">
-      {isLost && (
+      {failure && (
         <p>
           <Icon name="plug" size={18} />
           <span>
-            zapd does not answer; trying again. Start it with <code>zapd serve</code>.
+            {failure.message}; trying again. {failure.hint}
           </span>
         </p>
       )}

@@ -1,7 +1,7 @@
 /** The state of the page, as signals: a component that reads one renders again when it changes. The event stream writes most of it. */
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
-import { call, type Failure, failureOf } from "./calls.ts";
+import { call, type Failure, failureOf, noAnswer } from "./calls.ts";
 import { type Key, powerKey } from "./words.ts";
 
 /** A device and its state. Each field is a signal of its own, so that a change renders one device and not the whole list. */
@@ -25,11 +25,14 @@ const maxEvents = 200;
 const entriesSignal = signal<readonly Entry[]>([]);
 const byId = new Map<string, Entry>();
 const connectionSignal = signal<Connection>("connecting");
+const lostBecauseSignal = signal<Failure | null>(null);
 const eventsSignal = signal<readonly Followed[]>([]);
 
 /** Every device, in the order in which they were added. Changes only when a device is added or removed. */
 export const entries: ReadonlySignal<readonly Entry[]> = entriesSignal;
 export const connection: ReadonlySignal<Connection> = connectionSignal;
+/** Why the page does not follow the daemon now, also before the first snapshot; `null` while it does. */
+export const lostBecause: ReadonlySignal<Failure | null> = lostBecauseSignal;
 /** The last 200 events without snapshots, the newest first. */
 export const events: ReadonlySignal<readonly Followed[]> = eventsSignal;
 
@@ -62,10 +65,14 @@ export function currentSnapshot(): PageSnapshot {
 export function applySnapshot(snapshot: PageSnapshot): void {
   replaceDevices(snapshot.devices);
   eventsSignal.value = snapshot.events;
+  connectionSignal.value = snapshot.connection;
   setConnection(snapshot.connection);
 }
 
-export function setConnection(now: Connection): void {
+export function setConnection(now: Connection, because: Failure = noAnswer): void {
+  lostBecauseSignal.value = now === "lost" ? because : null;
+  // Before the first snapshot there is nothing to show.
+  if (now === "lost" && connection.peek() === "connecting") return;
   connectionSignal.value = now;
   if (now !== "live") return;
   // The daemon answers again, so these messages are out of date.

@@ -4,8 +4,16 @@
  * When it closes, the next tab gets the lock and resumes from the last event.
  */
 import type { Followed } from "../api/client-types.ts";
-import { addressOf, CallError, readAnswer, send } from "./calls.ts";
-import { addHistory, applyEvent, applySnapshot, currentSnapshot, type PageSnapshot, setConnection } from "./store.ts";
+import { addressOf, CallError, type Failure, noAnswer, readAnswer, send } from "./calls.ts";
+import {
+  addHistory,
+  applyEvent,
+  applySnapshot,
+  currentSnapshot,
+  lostBecause,
+  type PageSnapshot,
+  setConnection,
+} from "./store.ts";
 
 /** The delay before a broken stream is opened again; doubled with each failure. */
 const firstReconnectDelayMs = 250;
@@ -35,7 +43,7 @@ type TabMessage =
   | { readonly say: "event"; readonly event: Followed }
   | { readonly say: "history"; readonly past: readonly Followed[] }
   | { readonly say: "at"; readonly lastId: string }
-  | { readonly say: "connection"; readonly now: "live" | "lost" };
+  | { readonly say: "connection"; readonly now: "live" | "lost"; readonly because?: Failure | undefined };
 
 let lastId: string | null = null;
 let isLeading = false;
@@ -68,7 +76,10 @@ function sendToTabs(message: TabMessage): void {
 
 function onTabMessage(message: TabMessage): void {
   if (isLeading) {
-    if (message.say === "hello") sendToTabs({ say: "picture", picture: currentSnapshot(), lastId });
+    if (message.say !== "hello") return;
+    sendToTabs({ say: "picture", picture: currentSnapshot(), lastId });
+    const because = lostBecause.peek();
+    if (because !== null) sendToTabs({ say: "connection", now: "lost", because });
     return;
   }
   if (message.say === "picture") {
@@ -78,7 +89,7 @@ function onTabMessage(message: TabMessage): void {
   if (message.say === "event") receiveEvent(message.event);
   if (message.say === "history") addHistory(message.past);
   if (message.say === "at") lastId = message.lastId;
-  if (message.say === "connection") setConnection(message.now);
+  if (message.say === "connection") setConnection(message.now, message.because);
 }
 
 function receiveEvent(event: Followed): void {
@@ -92,6 +103,7 @@ async function follow(): Promise<never> {
   let delayMs = firstReconnectDelayMs;
   let wantsHistory = true;
   for (;;) {
+    let because = noAnswer;
     try {
       const resumes = lastId !== null;
       const stop = new AbortController();
@@ -120,18 +132,19 @@ async function follow(): Promise<never> {
           void readHistory(line.id).catch(() => {});
         }
       }
-    } catch {
-      // Any failure is retried; the page shows that the daemon does not answer.
+    } catch (error) {
+      // Any failure is retried, and shown meanwhile.
+      if (error instanceof CallError) because = error.failure;
     }
-    setConnectionForAllTabs("lost");
+    setConnectionForAllTabs("lost", because);
     await new Promise((resolve) => setTimeout(resolve, delayMs));
     delayMs = Math.min(maxReconnectDelayMs, 2 * delayMs);
   }
 }
 
-function setConnectionForAllTabs(now: "live" | "lost"): void {
-  setConnection(now);
-  sendToTabs({ say: "connection", now });
+function setConnectionForAllTabs(now: "live" | "lost", because?: Failure): void {
+  setConnection(now, because);
+  sendToTabs({ say: "connection", now, because });
 }
 
 type Line = Followed | { readonly type: "heartbeat"; readonly id: string };

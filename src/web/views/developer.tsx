@@ -20,7 +20,7 @@ import "./developer.css";
 export function Developer({ id }: { readonly id: string | null }) {
   const entry = id === null ? undefined : entryOf(id);
   if (entry) return <DeveloperOf entry={entry} />;
-  if (connection.value === "connecting") return <p class="dev-loading muted">Loading …</p>;
+  if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   return (
     <Notice icon="code" title={id === null ? "Choose a device" : "Device not found"} isPage>
       <OtherSets none="No device accepts packages. Turn on developer mode on the device." />

@@ -39,7 +39,7 @@ export function House() {
       isLooking.value = false;
     }
   };
-  if (connection.value === "connecting") return <p class="house-loading muted">Loading …</p>;
+  if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   const shown = filtered(all, wanted.value);
   return (
     <>

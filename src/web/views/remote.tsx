@@ -31,7 +31,7 @@ import "./remote.css";
 export function Remote({ id }: { readonly id: string | null }) {
   const entry = id === null ? undefined : entryOf(id);
   if (entry) return <RemoteOf entry={entry} />;
-  if (connection.value === "connecting") return <p class="house-loading muted">Loading …</p>;
+  if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   return (
     <Notice icon="tv" title="Device not found" isPage>
       <p>It was removed, it is now part of another device, or the address of this page is wrong.</p>

@@ -2,7 +2,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { call, type Failure, failureOf, send } from "../calls.ts";
-import { connection, events } from "../store.ts";
+import { connection, events, lostBecause } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
@@ -70,8 +70,8 @@ export function Settings() {
           </span>
         </p>
       )}
-      {now === null && failure.value === null && connection.value === "lost" && (
-        <Notice icon="plug" title="The settings appear once zapd is back" />
+      {now === null && failure.value === null && lostBecause.value !== null && (
+        <Notice icon="plug" title="The settings are not known yet" />
       )}
       {now !== null &&
         sections.map((section) => (

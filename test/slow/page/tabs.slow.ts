@@ -25,6 +25,14 @@ describeBrowser("many tabs", (browser) => {
   });
 
   const allShow = (text: string) => Promise.all(open.map(({ page }) => shows(page, text)));
+  /** Waits until a refusal with this text is shown in the view. */
+  const refuses = (page: Page, text: string) =>
+    until(
+      page,
+      `it is refused: ${text}`,
+      (wanted) => document.querySelector(".refusal")?.textContent?.includes(wanted ?? "") ?? false,
+      text,
+    );
   const rename = async (name: string) =>
     expect((await daemon.api("PATCH", `/devices/${id}`, { name })).status).toBe(200);
   let id = "";
@@ -75,7 +83,7 @@ describeBrowser("many tabs", (browser) => {
     expect(await open[0]?.axeEverywhere()).toEqual([]);
     const page = open[0]?.page as Page;
     await pressNamed(page, "Mute Loft");
-    await shows(page, "Start it with: zapd serve");
+    await refuses(page, "Start it with: zapd serve");
     daemon = await startTestDaemon({ folder: daemon.folder });
     await Promise.all(
       open.map(({ page }) =>
@@ -112,11 +120,34 @@ describeBrowser("many tabs", (browser) => {
     await go("dev");
     await shows(remote.page, "resumes once zapd is back");
     await go("remote");
-    await shows(remote.page, "Start it with: zapd serve");
+    await refuses(remote.page, "Start it with: zapd serve");
     daemon = await startTestDaemon({ folder: daemon.folder, speed: 1 });
     await shows(remote.page, "Netflix");
     expect(await remote.page.evaluate(() => document.body.innerText)).not.toContain("Start it with");
     await settings.page.bringToFront();
     await until(settings.page, "no start is needed", () => !document.body.innerText.includes("Takes effect when"));
+  }, 60_000);
+
+  test("all streams are taken: every tab says so and claims nothing of the house; once one is free it is shown", async () => {
+    for (const one of open.splice(0)) await one.close();
+    const taken: Response[] = [];
+    for (let at = 0; at < 64; at++) taken.push(await fetch(`http://127.0.0.1:${daemon.port}/v1/events`));
+    expect(new Set(taken.map(({ status }) => status))).toEqual(new Set([200]));
+    const first = await look(browser(), daemon.port);
+    open.push(first);
+    await allShow("64 streams are already open; trying again");
+    open.push(await look(browser(), daemon.port, { beside: first.page, at: "/settings" }));
+    await allShow("64 streams are already open; trying again");
+    for (const { page } of open) {
+      const said = await page.evaluate(() => document.body.innerText);
+      expect(said).not.toContain("No televisions");
+      expect(said).not.toContain("does not answer");
+    }
+    expect(await first.axeEverywhere()).toEqual([]);
+    for (const { body } of taken.splice(0)) await body?.cancel();
+    await shows(first.page, "Cellar");
+    await shows(open[1]?.page as Page, "daemon.log_level");
+    for (const { page } of open)
+      await until(page, "it is said no longer", () => document.querySelector(".lost p") === null);
   }, 60_000);
 });
