@@ -175,10 +175,14 @@ function isNoFile(path: string): boolean {
 function timeoutError(name: OperationName, ms: number): CommandError {
   const { method, path } = operationRoutes[name];
   const commanded = method !== "get" && path.startsWith(`${operationRoutes.getDevice.path}/`);
-  const time = ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
   return CommandError.of({
     code: "device_timeout",
-    message: `no answer within ${time}, the time given with --timeout`,
+    message: timeoutMessage(ms),
     hint: commanded ? "What was already sent to the device may still take effect" : undefined,
   });
+}
+
+export function timeoutMessage(ms: number): string {
+  const time = ms < 1_000 ? `${ms} ms` : `${Number((ms / 1_000).toFixed(1))} s`;
+  return `no answer within ${time}, the time given with --timeout`;
 }

@@ -11,6 +11,7 @@ import { Fleet } from "../mqtt/fleet.ts";
 import { brokerOf, type MqttSettings } from "../mqtt/settings.ts";
 import { topicsOf } from "../mqtt/topics.ts";
 import type { Context } from "./context.ts";
+import { timeoutMessage } from "./explain.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { locateDaemon } from "./running.ts";
 
@@ -57,6 +58,13 @@ export async function openFleet(
       throw error;
     }
   } catch (error) {
+    if (context.isTimedOut)
+      throw new CommandError(
+        timeoutMessage(context.timeoutMs ?? 0),
+        exits.unreachable,
+        "Nothing was sent to a device: the broker was still asked which devices there are",
+        { code: "broker_unreachable" },
+      );
     if (!(error instanceof BusError)) throw error;
     throw new CommandError(error.message, error.reason === "login" ? exits.refused : exits.unreachable, error.hint, {
       code: "broker_unreachable",

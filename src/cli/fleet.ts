@@ -62,7 +62,8 @@ async function printDevices(context: Context, words: readonly string[], states: 
       return exits.ok;
     }
     if (devices.length > 0) context.print(states ? devices.map(stateLine).join("\n") : deviceTable(devices, context));
-    context.say(printable(summaryOf(sites, devices)));
+    const among = selectsAll(selection) ? sites : [...new Set(devices.map(({ site }) => site))];
+    context.say(printable(summaryOf(among, devices)));
     if (sites.length === 0) context.say(noSites);
     return exits.ok;
   } finally {
@@ -148,7 +149,7 @@ async function withLease(
 
 async function runOnSelected(context: Context, { op, args, leased }: Request, mostMs: number): Promise<number> {
   const selection = selectionOf(context);
-  if (Object.values(selection).every((one) => one === undefined || one.length === 0))
+  if (selectsAll(selection))
     throw new UsageError("which devices? Select them with --label LABEL, --site SITE or -d NAME, or all with -d all");
   const began = performance.now();
   const timeoutMs = context.timeoutMs ?? mostMs;
@@ -231,6 +232,11 @@ function selectionOf(context: Context): Selection {
     site: context.option("site"),
     device: labelOfDevice.length > 0 ? undefined : device,
   };
+}
+
+/** Without a choice everything is listed, and nothing is sent. */
+function selectsAll(selection: Selection): boolean {
+  return Object.values(selection).every((one) => one === undefined || one.length === 0);
 }
 
 function noneSelectedError(fleet: Fleet): CommandError {

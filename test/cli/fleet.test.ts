@@ -1,0 +1,39 @@
+/** `zapd fleet` and a broker that says less than it should. With a real broker: `test/slow/fleet-houses.slow.ts`. */
+import { expect, test } from "bun:test";
+import net from "node:net";
+import { listening } from "../support/listening.ts";
+import { runZapd } from "./program.ts";
+
+/** Packets of MQTT 5: what a client sends begins with these bytes. */
+const sent = { connect: 0x10, subscribe: 0x82 } as const;
+
+/** A broker that accepts clients and subscriptions as far as it is told to, and has nothing to tell. */
+function mutedBroker({ accepts }: { readonly accepts: boolean }): net.Server {
+  return net.createServer((socket) => {
+    socket.on("data", (bytes: Buffer) => {
+      if (!accepts) return;
+      if (bytes[0] === sent.connect) socket.write(Uint8Array.of(0x20, 3, 0, 0, 0));
+      // The identifier is behind the length, which takes one byte; both filters are granted.
+      if (bytes[0] === sent.subscribe) socket.write(Uint8Array.of(0x90, 5, bytes[2] ?? 0, bytes[3] ?? 0, 0, 0, 0));
+    });
+  });
+}
+
+for (const [what, accepts] of [
+  ["does not answer", false],
+  ["has not told all yet", true],
+] as const)
+  test(`the time of --timeout is over while the broker ${what}: nothing was sent, and it is said so`, async () => {
+    const broker = await listening(mutedBroker({ accepts }));
+    const words = ["fleet", "key", "home", "-d", "all", "--timeout", "100ms"];
+    const address = `mqtt://127.0.0.1:${broker.port}`;
+    const env = { PATH: process.env["PATH"], NO_COLOR: "1" };
+    try {
+      const { stderr, status } = await runZapd([...words, "--broker", address], { env });
+      expect(stderr).toStartWith("zapd: no answer within 100 ms, the time given with --timeout.\n");
+      expect(stderr).toContain("Nothing was sent to a device");
+      expect(status).toBe(4);
+    } finally {
+      await broker.stop();
+    }
+  });
