@@ -241,8 +241,8 @@ _zapd() {
   local -a typed=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD}"; do
     case $word in
-      \\"*) word=\${word#\\"} word=\${word%\\"} ;;
-      \\'*) word=\${word#\\'} word=\${word%\\'} ;;
+      \\"*) word=\${word#\\"} word=\${word%\\"} word=\${word//\\\\/} ;;
+      \\'*) word=\${word#\\'} word=\${word%\\'} word=\${word//\\'\\\\\\'\\'/\\'} ;;
       *) word=\${word//\\\\/} ;;
     esac
     typed+=("$word")

@@ -76,6 +76,9 @@ describe("bash", () => {
     ],
     [["input", "hdmi1"], ["hdmi1"]],
     [["input", "-d", "Bedroom", ""], []],
+    // A name as it stands in the line after its own completion, in either kind of quotes.
+    [["launch", "-d", `"Kodi: (den) Bob's \\"x\\" \\$y"`, "netf"], ["Netflix"]],
+    [["launch", "-d", `'Kodi: (den) Bob'\\''s "x" $y'`, "netf"], ["Netflix"]],
     [["channel", "kdem+"], ["KDEM+"]],
     [["channel", "5.2"], ["5.2"]],
     [["icon", "net"], ["Netflix"]],
