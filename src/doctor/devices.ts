@@ -36,6 +36,7 @@ async function examineDevice(device: Device, exam: Examination, until: number): 
   if (!answer.ok && answer.code === "device_refused") return refused(known, answer);
   if (!answer.ok) return unreachable(known, answer, exam.machine);
   if (known.access === "full" || known.access === null) return reachable(known, answer.data.state);
+  if (known.access === "unpaired") return refused(known, answer);
   // A device that refuses keys refuses its list of apps too, and names the setting; reading the list changes nothing.
   const list = await exam.ask("refreshApps", { id: device.id }, Math.max(0, msLeft()));
   if (list.ok && list.data.device.access === "full") return reachable(list.data.device, answer.data.state);

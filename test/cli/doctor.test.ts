@@ -140,12 +140,17 @@ describe("devices", () => {
     ]);
   });
 
-  test("one whose keys wait for its pairing, though it tells its apps to everybody, says how it is paired", async () => {
+  test("one whose keys wait for its pairing says how it is paired, and is not asked for its apps", async () => {
     const hint = "Run zapd pair Den";
     const den = device("Den", { access: "unpaired", withheld: [{ capability: "keys", hint }] });
     const data = { device: den, state: { power: "on" } };
-    const told = { ok: true, data } as const;
-    const answers = { "getState id-Den": told, "refreshApps id-Den": told };
+    const refused = {
+      ok: false,
+      code: "device_refused",
+      message: "Den refused to list its apps",
+      hint: "asked",
+    } as const;
+    const answers = { "getState id-Den": { ok: true, data } as const, "refreshApps id-Den": refused };
     expect(await lines(devicesReachable(examined({ devices: [den], answers })))).toEqual([
       `FAIL  Den: keys refused (not paired). ${hint}`,
     ]);
