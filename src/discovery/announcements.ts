@@ -35,12 +35,12 @@ export class Announcements {
     return this.#incomplete.size > 0;
   }
 
-  /** The names of incomplete services; each is given once, until it is announced again. */
-  takeIncomplete(): string[] {
+  /** The names of incomplete services, by their labels; each is given once, until it is announced again. */
+  takeIncomplete(): string[][] {
     const all = [...this.#incomplete];
     this.#incomplete.clear();
     for (const one of all) one.isAsked = true;
-    return all.map(({ name }) => name);
+    return all.map(({ name, type = "" }) => labelsOf(name, type)).filter((labels) => labels.every(isLabel));
   }
 
   /** Takes the records of a packet; gives the services in it that are complete now. */
@@ -95,6 +95,14 @@ function ownName(name: string, type: string): string {
   const end = `.${type}.local`;
   return (name.toLowerCase().endsWith(end.toLowerCase()) ? name.slice(0, -end.length) : name).slice(0, limits.name);
 }
+
+/** The name of an instance is one label, whatever dots it has (RFC 6763, 4.1.1). */
+function labelsOf(name: string, type: string): string[] {
+  return [ownName(name, type), ...type.split("."), "local"];
+}
+
+/** A name with several labels before its type, which is none of an instance, may be longer than a label. */
+const isLabel = (text: string): boolean => text !== "" && Buffer.byteLength(text) < 64;
 
 const decoder = new TextDecoder();
 

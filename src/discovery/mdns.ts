@@ -1,5 +1,6 @@
 /// <reference path="./multicast-dns.d.ts" />
 /** Browsing for services over mDNS on each interface. Knows no platform. */
+import { createSocket, type Socket } from "node:dgram";
 import multicastDns, { type MulticastDns } from "multicast-dns";
 import { systemCode } from "../api/errors.ts";
 import type { MdnsService } from "../platforms/platform.ts";
@@ -94,11 +95,18 @@ interface BrowserOptions {
   onTrouble?(problem: string): void;
 }
 
+interface Line {
+  readonly mdns: MulticastDns;
+  readonly socket: Socket;
+}
+
+const group = { address: "224.0.0.251", port: 5353 } as const;
+
 /** Asks for services of some types on one interface, and reports each as soon as it is complete, whenever it is announced. */
 class Browser {
   readonly #announcements: Announcements;
   readonly #onService: (service: MdnsService) => void;
-  #line: MulticastDns;
+  #line: Line;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #questions = 0;
   readonly #types: readonly string[];
@@ -115,42 +123,55 @@ class Browser {
     this.#line = this.#open(one, isDirect);
     if (isDirect) return;
     let isReplaced = false;
-    this.#line.on("error", (error) => {
+    this.#line.mdns.on("error", (error) => {
       if (isReplaced) return;
       isReplaced = true;
       const why = `another program has port 5353 and does not share it (${systemCode(error)})`;
       onTrouble?.(`The mDNS search on ${one.name} (${one.address}) uses another port: ${why}`);
-      this.#line.destroy();
+      this.#line.mdns.destroy();
       this.#line = this.#open(one, true);
       this.ask();
     });
   }
 
   /** On Linux multicast arrives only on a socket bound to any address. */
-  #open({ address }: Interface, isDirect: boolean): MulticastDns {
-    const line = multicastDns({ interface: address, bind: isDirect ? false : "0.0.0.0" });
-    line.on("response", ({ answers, additionals }, { address: source }) => {
+  #open({ address }: Interface, isDirect: boolean): Line {
+    const socket = createSocket({ type: "udp4", reuseAddr: true });
+    const mdns = multicastDns({ socket, interface: address, bind: isDirect ? false : "0.0.0.0" });
+    mdns.on("response", ({ answers, additionals }, { address: source }) => {
       for (const service of this.#announcements.take([...answers, ...additionals], source)) this.#onService(service);
       if (this.#announcements.hasIncomplete) this.#timer ??= setTimeout(() => this.#askMissing(), missingRecordsMs);
     });
-    return line.on("error", () => {});
+    return { mdns: mdns.on("error", () => {}), socket };
   }
 
   ask(): void {
-    for (const type of this.#types) this.#line.query([{ name: `${type}.local`, type: "PTR" }]);
+    for (const type of this.#types) this.#line.mdns.query([{ name: `${type}.local`, type: "PTR" }]);
   }
 
   #askMissing(): void {
     this.#timer = undefined;
-    for (const name of this.#announcements.takeIncomplete().slice(0, maxRecordQuestions - this.#questions)) {
+    for (const labels of this.#announcements.takeIncomplete().slice(0, maxRecordQuestions - this.#questions)) {
       this.#questions++;
       // The texts first, since the SRV record completes the service.
-      for (const type of ["TXT", "SRV"] as const) this.#line.query([{ name, type }]);
+      for (const type of ["TXT", "SRV"] as const)
+        this.#line.socket.send(questionFor(labels, type), group.port, group.address, () => {});
     }
   }
 
   close(): void {
     clearTimeout(this.#timer);
-    this.#line.destroy();
+    this.#line.mdns.destroy();
   }
+}
+
+const recordTypes = { TXT: 16, SRV: 33 } as const;
+
+/** A packet that asks for one record. The library cannot write it: to it, each dot of a name ends a label. */
+function questionFor(labels: readonly string[], type: keyof typeof recordTypes): Uint8Array {
+  const name = labels.flatMap((label) => {
+    const bytes = Buffer.from(label);
+    return [bytes.length, ...bytes];
+  });
+  return Uint8Array.of(0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, ...name, 0, 0, recordTypes[type], 0, 1);
 }

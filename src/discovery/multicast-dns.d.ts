@@ -1,5 +1,7 @@
 /** What is used of multicast-dns, which declares no types. */
 declare module "multicast-dns" {
+  import type { Socket } from "node:dgram";
+
   type Named<Type, Data> = { readonly type: Type; readonly name: string; readonly ttl: number; readonly data: Data };
   export type DnsRecord =
     | Named<"PTR" | "A", string>
@@ -19,5 +21,9 @@ declare module "multicast-dns" {
   }
 
   /** `bind: false`: it asks from a port of its own. */
-  export default function multicastDns(options: { interface: string; bind: string | false }): MulticastDns;
+  export default function multicastDns(options: {
+    socket: Socket;
+    interface: string;
+    bind: string | false;
+  }): MulticastDns;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
+import dgram from "node:dgram";
 import { networkInterfaces } from "node:os";
 import type { DnsRecord } from "multicast-dns";
 import { Announcements } from "../../src/discovery/announcements.ts";
@@ -75,8 +76,50 @@ test("without a type, or without an interface, nothing is asked and nothing wait
   await window.over;
 });
 
+/** A name as it is sent (RFC 1035, 3.1). */
+const sent = (...labels: string[]) =>
+  Buffer.concat([
+    ...labels.flatMap((label) => [Buffer.of(Buffer.byteLength(label)), Buffer.from(label)]),
+    Buffer.of(0),
+  ]);
+
+/** A record as it is sent, for two minutes. */
+function record(name: Buffer, type: number, data: Buffer): Buffer {
+  return Buffer.concat([name, Buffer.of(0, type, 0, 1, 0, 0, 0, 120, data.length >> 8, data.length & 255), data]);
+}
+
+const response = (...records: Buffer[]) =>
+  Buffer.concat([Buffer.of(0, 0, 0x84, 0, 0, 0, 0, records.length, 0, 0, 0, 0), ...records]);
+
+test("a service whose own name has dots is found from its name alone: the name is asked for as one label", async () => {
+  const type = sent("_zapd-dots", "_tcp", "local");
+  const name = sent("Dr. Who v2.0 – 电视", "_zapd-dots", "_tcp", "local");
+  const answers = [
+    { question: Buffer.concat([type, Buffer.of(0, 12)]), answer: record(type, 12, name) },
+    { question: Buffer.concat([name, Buffer.of(0, 16)]), answer: record(name, 16, sent("id=7").subarray(0, -1)) },
+    {
+      question: Buffer.concat([name, Buffer.of(0, 33)]),
+      answer: record(name, 33, Buffer.concat([Buffer.of(0, 0, 0, 0, 0, 9), sent("den", "local")])),
+    },
+  ];
+  const host = dgram.createSocket({ type: "udp4", reuseAddr: true });
+  await new Promise<void>((resolve) => host.bind(5353, "0.0.0.0", resolve));
+  host.addMembership("224.0.0.251", lo.address);
+  host.setMulticastInterface(lo.address);
+  host.on("message", (bytes) => {
+    for (const { question, answer } of bytes[2] === 0 ? answers : [])
+      if (bytes.subarray(12).indexOf(question) === 0) host.send(response(answer), 5353, "224.0.0.251");
+  });
+  const { services } = await browse(["_zapd-dots._tcp"], 5_000, "Dr. Who v2.0 – 电视");
+  host.close();
+  expect(services.map(({ service }) => service)).toMatchObject([
+    { name: "Dr. Who v2.0 – 电视", port: 9, txt: { id: "7" } },
+  ]);
+});
+
 /** What one host says of one service, record by record. */
 const ptr: DnsRecord = { type: "PTR", name: "_x._tcp.local", ttl: 120, data: "Den v2.0._x._tcp.local" };
+const labels = ["Den v2.0", "_x", "_tcp", "local"];
 const srv: DnsRecord = {
   type: "SRV",
   name: "den V2.0._X._tcp.local",
@@ -119,13 +162,18 @@ describe("what is announced", () => {
   });
 
   test("and its missing records are asked for, once until it is announced again", () => {
-    expect(told([[ptr, a]])).toEqual({ services: [], lacking: [ptr.data] });
+    expect(told([[ptr, a]])).toEqual({ services: [], lacking: [labels] });
     const heard = new Announcements(["_x._tcp"]);
     expect(heard.take([ptr, srv], "192.0.2.7")).toEqual([]);
-    expect([heard.hasIncomplete, heard.takeIncomplete(), heard.hasIncomplete]).toEqual([true, [ptr.data], false]);
+    expect([heard.hasIncomplete, heard.takeIncomplete(), heard.hasIncomplete]).toEqual([true, [labels], false]);
     // One that has no texts even so is told without.
     expect(heard.take([ptr], "192.0.2.7")).toEqual([{ ...whole, addresses: [], txt: {} }]);
-    expect(heard.takeIncomplete()).toEqual([ptr.data]);
+    expect(heard.takeIncomplete()).toEqual([labels]);
+  });
+
+  test("under a name that is longer than a label, or empty, is not asked for", () => {
+    for (const name of ["y".repeat(64), "é".repeat(32), ""])
+      expect(told([[{ ...ptr, data: `${name}._x._tcp.local` }]]).lacking).toEqual([]);
   });
 
   test("of another type is not told", () => {
