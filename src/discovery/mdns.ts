@@ -5,6 +5,7 @@ import multicastDns, { type MulticastDns } from "multicast-dns";
 import { systemCode } from "../api/errors.ts";
 import type { MdnsService } from "../platforms/platform.ts";
 import { Announcements } from "./announcements.ts";
+import { DatagramLimit } from "./datagram-limit.ts";
 import { type Interface, isOnLink } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
 
@@ -20,11 +21,9 @@ export interface MdnsBrowse {
 /** Browses until the window is over. Without types, nothing is sent. */
 export async function browseMdns({ types, interfaces, window, onService, onTrouble }: MdnsBrowse): Promise<void> {
   if (types.length === 0 || interfaces.length === 0) return;
-  const onAnnounced = (service: MdnsService) => {
-    // The system also delivers packets from other interfaces (RFC 6762, 11).
-    if (interfaces.some((one) => isOnLink(service.source, one))) onService(service);
-  };
-  const browsers = interfaces.map((one) => new Browser(types, one, onAnnounced, { onTrouble }));
+  // The system also delivers packets from other interfaces (RFC 6762, 11).
+  const isWanted = (source: string) => interfaces.some((one) => isOnLink(source, one));
+  const browsers = interfaces.map((one) => new Browser(types, one, { onService, isWanted, onTrouble }));
   const ask = () => {
     for (const browser of browsers) browser.ask();
   };
@@ -61,12 +60,13 @@ export async function askMdns(
 ): Promise<MdnsService | null> {
   if (interfaces.length === 0) return null;
   const found = Promise.withResolvers<MdnsService | null>();
-  const onAnnounced = (service: MdnsService) => {
-    // What this machine announces comes from one of its loopback addresses.
-    if (service.source !== host && !(host.startsWith("127.") && service.addresses.includes(host))) return;
-    if (isIt(service)) found.resolve(service);
+  // What this machine announces comes from one of its loopback addresses.
+  const isWanted = (source: string) => source === host || host.startsWith("127.");
+  const onService = (service: MdnsService) => {
+    if ((service.source === host || service.addresses.includes(host)) && isIt(service)) found.resolve(service);
   };
-  const on = (isDirect: boolean) => interfaces.map((one) => new Browser([type], one, onAnnounced, { isDirect }));
+  const on = (isDirect: boolean) =>
+    interfaces.map((one) => new Browser([type], one, { onService, isWanted, isDirect }));
   const [shared, direct] = [on(false), on(true)];
   const timers: ReturnType<typeof setTimeout>[] = [];
   const giveUp = () => found.resolve(null);
@@ -90,6 +90,9 @@ export async function askMdns(
 }
 
 interface BrowserOptions {
+  onService(service: MdnsService): void;
+  /** Whether what this host sends is to be read. */
+  isWanted(source: string): boolean;
   /** It asks from a port of its own, not from port 5353. */
   readonly isDirect?: boolean;
   onTrouble?(problem: string): void;
@@ -101,25 +104,24 @@ interface Line {
 }
 
 const group = { address: "224.0.0.251", port: 5353 } as const;
+/** Of datagrams with headers (RFC 6762, 17). */
+const maxDatagram = 9_000;
 
 /** Asks for services of some types on one interface, and reports each as soon as it is complete, whenever it is announced. */
 class Browser {
   readonly #announcements: Announcements;
-  readonly #onService: (service: MdnsService) => void;
+  readonly #limit = new DatagramLimit(maxDatagram);
+  readonly #options: BrowserOptions;
   #line: Line;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #questions = 0;
   readonly #types: readonly string[];
 
-  constructor(
-    types: readonly string[],
-    one: Interface,
-    onService: (service: MdnsService) => void,
-    { isDirect = false, onTrouble }: BrowserOptions,
-  ) {
+  constructor(types: readonly string[], one: Interface, options: BrowserOptions) {
+    const { isDirect = false, onTrouble } = options;
     this.#types = types;
     this.#announcements = new Announcements(types);
-    this.#onService = onService;
+    this.#options = options;
     this.#line = this.#open(one, isDirect);
     if (isDirect) return;
     let isReplaced = false;
@@ -138,8 +140,16 @@ class Browser {
   #open({ address }: Interface, isDirect: boolean): Line {
     const socket = createSocket({ type: "udp4", reuseAddr: true });
     const mdns = multicastDns({ socket, interface: address, bind: isDirect ? false : "0.0.0.0" });
+    // The library would parse every datagram, and so has them from here.
+    const readers = socket.listeners("message");
+    socket.removeAllListeners("message");
+    socket.on("message", (bytes, from) => {
+      if (!isResponse(bytes) || !this.#options.isWanted(from.address)) return;
+      if (this.#limit.takes(bytes.length, from.address)) for (const read of readers) read(bytes, from);
+    });
     mdns.on("response", ({ answers, additionals }, { address: source }) => {
-      for (const service of this.#announcements.take([...answers, ...additionals], source)) this.#onService(service);
+      for (const service of this.#announcements.take([...answers, ...additionals], source))
+        this.#options.onService(service);
       if (this.#announcements.hasIncomplete) this.#timer ??= setTimeout(() => this.#askMissing(), missingRecordsMs);
     });
     return { mdns: mdns.on("error", () => {}), socket };
@@ -164,6 +174,9 @@ class Browser {
     this.#line.mdns.destroy();
   }
 }
+
+/** A bit of the third byte of each packet. */
+const isResponse = (bytes: Uint8Array): boolean => ((bytes[2] ?? 0) & 0x80) !== 0;
 
 const recordTypes = { TXT: 16, SRV: 33 } as const;
 

@@ -7,6 +7,7 @@ import { Announcements } from "../../src/discovery/announcements.ts";
 import { browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
+import { nameOf, questionFor, record, response, serverOf, textOf } from "../support/mdns-packets.ts";
 import { announce } from "../support/mdns-service.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
@@ -76,31 +77,13 @@ test("without a type, or without an interface, nothing is asked and nothing wait
   await window.over;
 });
 
-/** A name as it is sent (RFC 1035, 3.1). */
-const sent = (...labels: string[]) =>
-  Buffer.concat([
-    ...labels.flatMap((label) => [Buffer.of(Buffer.byteLength(label)), Buffer.from(label)]),
-    Buffer.of(0),
-  ]);
-
-/** A record as it is sent, for two minutes. */
-function record(name: Buffer, type: number, data: Buffer): Buffer {
-  return Buffer.concat([name, Buffer.of(0, type, 0, 1, 0, 0, 0, 120, data.length >> 8, data.length & 255), data]);
-}
-
-const response = (...records: Buffer[]) =>
-  Buffer.concat([Buffer.of(0, 0, 0x84, 0, 0, 0, 0, records.length, 0, 0, 0, 0), ...records]);
-
 test("a service whose own name has dots is found from its name alone: the name is asked for as one label", async () => {
-  const type = sent("_zapd-dots", "_tcp", "local");
-  const name = sent("Dr. Who v2.0 – 电视", "_zapd-dots", "_tcp", "local");
+  const type = nameOf("_zapd-dots", "_tcp", "local");
+  const name = nameOf("Dr. Who v2.0 – 电视", "_zapd-dots", "_tcp", "local");
   const answers = [
-    { question: Buffer.concat([type, Buffer.of(0, 12)]), answer: record(type, 12, name) },
-    { question: Buffer.concat([name, Buffer.of(0, 16)]), answer: record(name, 16, sent("id=7").subarray(0, -1)) },
-    {
-      question: Buffer.concat([name, Buffer.of(0, 33)]),
-      answer: record(name, 33, Buffer.concat([Buffer.of(0, 0, 0, 0, 0, 9), sent("den", "local")])),
-    },
+    { question: questionFor(type, "PTR"), answer: record(type, "PTR", name) },
+    { question: questionFor(name, "TXT"), answer: record(name, "TXT", textOf("id=7")) },
+    { question: questionFor(name, "SRV"), answer: record(name, "SRV", serverOf(9, nameOf("den", "local"))) },
   ];
   const host = dgram.createSocket({ type: "udp4", reuseAddr: true });
   await new Promise<void>((resolve) => host.bind(5353, "0.0.0.0", resolve));
