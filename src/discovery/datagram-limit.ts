@@ -1,7 +1,7 @@
 /** How many datagrams one socket reads of a flood: enough that a real device's is among them. Pure. */
 
-/** Bytes in each slice of time. The reserve is for the first datagram of each host. */
-const limits = { sliceMs: 100, host: 8 * 1024, all: 32 * 1024, reserve: 32 * 1024 } as const;
+/** Bytes in each slice of time. One host may be a router that repeats the answers of another network. The reserve is for the first datagram of each host. */
+const limits = { sliceMs: 100, host: 16 * 1024, all: 32 * 1024, reserve: 32 * 1024 } as const;
 
 export class DatagramLimit {
   readonly #maxDatagram: number;

@@ -11,7 +11,7 @@ function readOf(limit: DatagramLimit, host: (at: number) => string, now: number)
 test("of one host that floods, part is read in each slice of time, and of the others all", () => {
   const limit = new DatagramLimit(9_000);
   for (const now of [0, 100, 250]) {
-    expect(readOf(limit, () => "192.0.2.66", now)).toBe(8);
+    expect(readOf(limit, () => "192.0.2.66", now)).toBe(16);
     expect(readOf(limit, () => "192.0.2.66", now + 99)).toBe(0);
     expect(limit.takes(kilobyte, "192.0.2.7", now + 99)).toBe(true);
   }
