@@ -551,9 +551,10 @@ export class Device {
     return this.#deps.deviceOf(this.record);
   }
 
-  /** Ends the device, whose records were removed, and deletes its secrets and apps. Running commands end by themselves. */
+  /** Ends the device, whose records were removed, and deletes its secrets and apps. */
   async remove(records: readonly DeviceRecord[]): Promise<void> {
-    this.stop();
+    this.#watch?.stop();
+    this.heldKey.stop(removedError());
     this.#endWaits(removedError());
     const { credentials } = this.#deps;
     this.#endpoints = new EndpointSet(this.#deps, records);

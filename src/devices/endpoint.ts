@@ -25,6 +25,7 @@ import type { StateSource } from "./compose.ts";
 import { typedSecrets } from "./credentials.ts";
 import { lacksCapability, subjectOf, withDeviceName } from "./failures.ts";
 import type { Cause } from "./feed.ts";
+import { removedError } from "./names.ts";
 import { EndpointPairing, type PairingDependencies } from "./pairing.ts";
 import { Presence } from "./presence.ts";
 import {
@@ -279,6 +280,8 @@ export class Endpoint {
    */
   async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     if (this.#closedReason) throw this.#closedReason;
+    // A command that waited, or is tried again, when the device was removed.
+    if (!this.#isKnown) throw removedError();
     this.#pairing?.checkNotPairing(task);
     const { log } = this.#deps;
     const controller = new AbortController();
@@ -339,8 +342,9 @@ export class Endpoint {
     return this.#pairing;
   }
 
-  /** The device was removed: disconnects and forgets the availability. Running attempts end by themselves. */
+  /** The device was removed: ends what runs, disconnects and forgets the availability. */
   forget(): void {
+    for (const end of this.#running) end(removedError());
     this.disconnect();
     // The same device can be added and paired again at once.
     this.#pairing?.end(new ZapdError("device_not_found", "was removed while it was being paired"));

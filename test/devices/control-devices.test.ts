@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { selectChannel } from "../../src/devices/controls.ts";
+import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
@@ -135,4 +136,22 @@ test("a list makes no connection, and a device removed in the midst of a read le
   expect(house.set.closed.length).toBe(house.connected.length);
   expect(house.registry.get(tv.id)).toBeUndefined();
   expect(() => house.devices.find(tv.id)).toThrow("No device is called");
+});
+
+test("what runs on a device and what waits for it end when it is removed, and the set gets nothing more", async () => {
+  const sequence = () => codeOf(house.actions.sequence(tv, ["up", "down"], 60_000, { signal: neverAborted }));
+  const running = sequence();
+  await until("the first key is taken", () => house.set.done.length === 1);
+  const all = Promise.all([running, sequence(), sequence()]);
+  await house.devices.remove(house.devices.deviceOf(tv));
+  expect(await all).toEqual(["device_not_found", "device_not_found", "device_not_found"]);
+  expect(house.set.done).toEqual(["up"]);
+});
+
+test("a key that is held is no longer held once its device is removed, and its caller is told that", async () => {
+  const holding = holdKey(house.devices.deviceOf(tv), "up", { hold_ms: 10_000 }, { signal: neverAborted });
+  const code = codeOf(holding);
+  await until("it is pressed again", () => house.set.done.length === 2);
+  await house.devices.remove(house.devices.deviceOf(tv));
+  expect(await code).toBe("device_not_found");
 });
