@@ -17,10 +17,9 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
   };
   route(app, "readConfig", async () => redactConfig(await config.readCurrent()));
   route(app, "patchConfig", async ({ body }) => {
-    const patched = await config.patch(body);
-    // The same name may by now mean another device.
+    // The same name may by now mean another device. Before the file is written: where this cannot be saved, nothing changes.
     if (Object.hasOwn(body, "daemon.default_device")) await registry.resetDefault();
-    return announce(patched);
+    return announce(await config.patch(body));
   });
   route(app, "reloadConfig", async () => announce(await config.reload()));
 }

@@ -1,6 +1,6 @@
 /** The config of a daemon that runs: broken under its feet, patched by many at once, killed in the midst of it. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -109,6 +109,18 @@ test("twenty patches at once all land, each its own, among reloads", async () =>
   expect(parse(text(daemon))["dev"]).toEqual({ vendor_password: "a # 'b' \"c\"" });
   expect(text(daemon)).toMatch(/^# mine\n[\s\S]*# end\n/);
   expect(statSync(daemon.configFile).mode & 0o777).toBe(0o600);
+});
+
+test("a default device that cannot be saved changes nothing, neither the file nor what is in use", async () => {
+  const daemon = kept(await startTestDaemon());
+  const before = text(daemon);
+  const away = `${daemon.stateFolder}-away`;
+  renameSync(daemon.stateFolder, away);
+  const { status, body } = await daemon.api("PATCH", "/config", { "daemon.default_device": "TV" });
+  renameSync(away, daemon.stateFolder);
+  expect([status, body.error.code]).toEqual([500, "storage_error"]);
+  expect(text(daemon)).toBe(before);
+  expect((await daemon.api("GET", "/config")).body.data.daemon.default_device).toBe("");
 });
 
 test("what kills left beside the file goes at a later start, and what is another's stays", async () => {
