@@ -92,7 +92,7 @@ async function repeatPress(
       await press(count++ === 0);
       due = Math.max(due + repeatEveryMs, performance.now());
       if (!goesOn(count, due)) return count;
-      await sleep(due - performance.now(), signal);
+      await sleep(Math.max(0, due - performance.now()), signal);
     }
   } finally {
     watch.end();

@@ -124,3 +124,19 @@ test("one on a connection that closes while it is down is not pressed again, and
   expect(done()).toBe("up down");
   expect(device().describe().status).toBe("online");
 });
+
+test("a set that takes longer than the repeat of a key is waited for, and no timer is asked for less than nothing", async () => {
+  const warnings: string[] = [];
+  const warned = (warning: Error) => warnings.push(warning.name);
+  process.on("warning", warned);
+  const slow = await openHouse();
+  try {
+    const tv = slow.devices.deviceOf(await slow.add("3"));
+    slow.set.takes = 200;
+    expect(await holdKey(tv, "up", { repeat: 4 }, { signal: neverAborted })).toBe(4);
+    expect(warnings).toEqual([]);
+  } finally {
+    process.off("warning", warned);
+    await slow.remove();
+  }
+});
