@@ -1,10 +1,14 @@
 /** Error texts of devices: an adapter gives the predicate ("does not answer"), and here the device's name is put before it. */
-import { type ErrorCode, hasReason, ZapdError } from "../api/errors.ts";
+import { type ErrorCode, hasCode, hasReason, ZapdError } from "../api/errors.ts";
 import type { Capability, Key, Platform } from "../platforms/platform.ts";
 import { addressText, shellQuote } from "../system/text.ts";
 import { type DeviceRecord, descriptionOf } from "./record.ts";
 
 const developerModeHint = "Turn on its developer mode on the device, if it has one, then run zapd discover";
+
+/** For answers that make no sense, where the adapter has nothing better to say. */
+const nonsenseHint =
+  "Restart the device. If its address may have changed, something else answers there: find it with zapd discover";
 
 /** A part of a connection; fails with `unsupported_operation` where the device lacks it. */
 export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {
@@ -46,7 +50,8 @@ export function withDeviceName(error: unknown, subject: Subject, activity: strin
   if (!isPredicate(error)) return error;
   const saysActivity = !codesWithActivity.has(error.code) || hasReason(error, "no_effect");
   const suffix = saysActivity ? "" : ` while ${activity}`;
-  const hint = fillHint(error.hint, subject);
+  const isNonsense = hasCode(error, "device_error") && hasReason(error, "protocol");
+  const hint = fillHint(error.hint ?? (isNonsense ? nonsenseHint : undefined), subject);
   return error.reworded(`${subject.name} ${error.message}${suffix}`, { namesDevice: true, hint });
 }
 

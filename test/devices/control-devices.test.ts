@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { protocolError, ZapdError } from "../../src/api/errors.ts";
 import { selectChannel } from "../../src/devices/controls.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
@@ -154,4 +155,21 @@ test("a key that is held is no longer held once its device is removed, and its c
   await until("it is pressed again", () => house.set.done.length === 2);
   await house.devices.remove(house.devices.deviceOf(tv));
   expect(await code).toBe("device_not_found");
+});
+
+test("an answer that makes no sense has a hint about the address, unless its adapter has a better one", async () => {
+  for (const [error, hint] of [
+    [protocolError("answered with a web page"), "zapd discover"],
+    [
+      protocolError("answered with a web page").reworded("said no", { hint: "Press OK on {device}" }),
+      "Press OK on Odd",
+    ],
+    [new ZapdError("device_error", "reported an internal error"), undefined],
+  ] as const) {
+    const odd = await openHouse((set) => ({ ...set.connection(), keys: { press: () => Promise.reject(error) } }));
+    const record = await odd.add("1", { name: "Odd" });
+    const failure = await odd.actions.key(record, "home", { signal: neverAborted }).catch((thrown: unknown) => thrown);
+    expect(failure).toMatchObject({ code: "device_error", hint: hint ? expect.stringContaining(hint) : undefined });
+    await odd.remove();
+  }
 });

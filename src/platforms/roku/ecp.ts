@@ -232,7 +232,7 @@ async function readIdentity(read: Read): Promise<Identified> {
   if (info?.facts.serial) return { ...info, isIncomplete: false };
   const readUpnp = async () => {
     const answer = await read(paths.description);
-    if (!isOk(answer)) throw protocolError("is not a Roku");
+    if (!isOk(answer)) throw protocolError("does not answer as a Roku does");
     return readDescription(documentText(answer));
   };
   if (!info) {

@@ -40,7 +40,7 @@ export function readDeviceInfo(text: string): RokuIdentity & { readonly power: P
   const read = (name: string) => childText(info, name);
   const serial = read("serial-number");
   // A document with a serial number is accepted whatever its root is called.
-  if (!serial && info.name !== "device-info") throw protocolError("is not a Roku");
+  if (!serial && info.name !== "device-info") throw protocolError("does not answer as a Roku does");
   const kind = kindOf(info);
   const ids = idsOf(serial, read("udn"), read("device-id"));
   return {
@@ -64,7 +64,8 @@ export function readDeviceInfo(text: string): RokuIdentity & { readonly power: P
 export function readDescription(text: string): RokuIdentity {
   const device = child(readXml(text, "root"), "device");
   const read = (name: string) => childText(device, name);
-  if (!read("deviceType")?.startsWith("urn:roku-com:device:player")) throw protocolError("is not a Roku");
+  if (!read("deviceType")?.startsWith("urn:roku-com:device:player"))
+    throw protocolError("does not answer as a Roku does");
   const serial = read("serialNumber");
   const ids = idsOf(serial, read("UDN"), null);
   return {
