@@ -6,7 +6,7 @@ import { type DeviceRecord, descriptionOf } from "./record.ts";
 
 const developerModeHint = "Turn on its developer mode on the device, if it has one, then run zapd discover";
 
-/** For answers that make no sense, where the adapter has nothing better to say. */
+/** For answers that make no sense or are cut off, where the adapter has nothing better to say. */
 const nonsenseHint =
   "Restart the device. If its address may have changed, something else answers there: find it with zapd discover";
 
@@ -50,7 +50,7 @@ export function withDeviceName(error: unknown, subject: Subject, activity: strin
   if (!isPredicate(error)) return error;
   const saysActivity = !codesWithActivity.has(error.code) || hasReason(error, "no_effect");
   const suffix = saysActivity ? "" : ` while ${activity}`;
-  const isNonsense = hasCode(error, "device_error") && hasReason(error, "protocol");
+  const isNonsense = hasCode(error, "device_error") && hasReason(error, "protocol", "closed");
   const hint = fillHint(error.hint ?? (isNonsense ? nonsenseHint : undefined), subject);
   return error.reworded(`${subject.name} ${error.message}${suffix}`, { namesDevice: true, hint });
 }

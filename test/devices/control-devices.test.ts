@@ -3,6 +3,7 @@ import { protocolError, ZapdError } from "../../src/api/errors.ts";
 import { selectChannel } from "../../src/devices/controls.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
+import { hungUp } from "../../src/transport/http-connection.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
@@ -157,9 +158,10 @@ test("a key that is held is no longer held once its device is removed, and its c
   expect(await code).toBe("device_not_found");
 });
 
-test("an answer that makes no sense has a hint about the address, unless its adapter has a better one", async () => {
+test("an answer that makes no sense, or is cut off, has a hint about the address, unless its adapter has a better one", async () => {
   for (const [error, hint] of [
     [protocolError("answered with a web page"), "zapd discover"],
+    [hungUp("closed the connection without an answer"), "zapd discover"],
     [
       protocolError("answered with a web page").reworded("said no", { hint: "Press OK on {device}" }),
       "Press OK on Odd",
