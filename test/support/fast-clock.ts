@@ -2,6 +2,9 @@
  * Preloaded into a daemon under test (`startTestDaemon({ speed })`): its timers run `$ZAPD_TEST_SPEED` times as fast, so
  * that tests need not wait. Dates stay as they are.
  */
+import net from "node:net";
+import tls from "node:tls";
+
 const speed = Number(process.env["ZAPD_TEST_SPEED"] ?? 1);
 
 /** Shorter delays stay as they are: data from the network arrives no sooner on a faster clock. */
@@ -13,8 +16,21 @@ const now = performance.now.bind(performance);
 const ends = AbortSignal.timeout.bind(AbortSignal);
 performance.now = () => now() * speed;
 AbortSignal.timeout = (ms) => ends(Math.ceil(scaled(ms)));
+// Nor does a faster clock open a connection sooner: the time for that stays as it is. It is the timer set right after the call.
+let isConnecting = false;
+const opens =
+  <Of extends unknown[], Opened>(connect: (...of: Of) => Opened) =>
+  (...of: Of): Opened => {
+    isConnecting = true;
+    queueMicrotask(() => {
+      isConnecting = false;
+    });
+    return connect(...of);
+  };
+Object.assign(net, { connect: opens(net.connect) });
+Object.assign(tls, { connect: opens(tls.connect) });
 Object.assign(globalThis, {
-  setTimeout: (work: () => void, ms = 0, ...rest: []) => later(work, scaled(ms), ...rest),
+  setTimeout: (work: () => void, ms = 0, ...rest: []) => later(work, isConnecting ? ms : scaled(ms), ...rest),
   setInterval: (work: () => void, ms = 0, ...rest: []) => often(work, scaled(ms), ...rest),
 });
 // Timeouts of Bun's own listener, in whole seconds.
@@ -32,5 +48,3 @@ Object.assign(Bun, {
     });
   },
 });
-
-export {};
