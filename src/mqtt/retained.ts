@@ -117,7 +117,6 @@ export class RetainedDocuments {
   async #send(topic: string): Promise<void> {
     if (this.#sending.has(topic)) return;
     this.#sending.add(topic);
-    this.#refused.delete(topic);
     try {
       for (let bus = this.#bus; bus && this.#isDue(topic); bus = this.#bus) {
         const { payload, hash } = this.#wanted.get(topic) ?? cleared;
@@ -125,6 +124,8 @@ export class RetainedDocuments {
         if (payload !== null) this.#published.set(topic, hash);
         else this.#published.delete(topic);
       }
+      // Not before: who asks while it is sent again would be told that nothing is wrong.
+      if (!this.#isDue(topic)) this.#refused.delete(topic);
       if (this.#wanted.get(topic)?.payload === null && !this.#published.has(topic)) this.#wanted.delete(topic);
     } catch (error) {
       // With any other error the connection has ended: it is sent over the next one.

@@ -6,6 +6,7 @@ import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/ro
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type Ears, type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
+import { succeed } from "./checked.ts";
 
 /** Part of Mosquitto; it can forbid subscribing, which an ACL file cannot. */
 const plugin = `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu/mosquitto_dynamic_security.so`;
@@ -264,7 +265,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await until("the status is on disk", () => existsSync(kept));
     const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
     try {
-      await next.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
+      await succeed(next, "addDevice", { body: { host: set.host, port: set.port, name: "Den" } });
       const stands = async () => (await next.api("GET", "/daemon/status")).body.data.mqtt;
       await until("there is a problem", async () => typeof (await stands())?.problem === "string");
       expect(await stands()).toMatchObject({
