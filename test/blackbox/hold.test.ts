@@ -90,8 +90,9 @@ test.concurrent("presses are counted, and a key that is down is pressed until it
     await until("three presses more", () => presses() >= before + 3);
     await hold({ key: "up", phase: "up" });
     const released = presses();
+    // Four would be due in this time. One that was sent before may only now be heard.
     await Bun.sleep(300);
-    expect(presses()).toBe(released);
+    expect(presses() - released).toBeLessThan(2);
   }
 });
 
