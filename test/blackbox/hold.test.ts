@@ -144,7 +144,7 @@ test.concurrent("no key is pressed again when the machine wakes", async () => {
   await Bun.sleep(300);
   const before = presses();
   // A delay of more than 5 s is taken for sleep.
-  await daemon.sleep(6_500);
+  await Bun.sleep(6_500);
   daemon.process.kill("SIGCONT");
   await daemon.sleep(1_000);
   // A set may only now answer what was sent before: that is no new press.

@@ -14,7 +14,20 @@ const scaled = (ms: number) => (ms <= shortestMs ? ms : Math.max(shortestMs, ms 
 const { setTimeout: later, setInterval: often } = globalThis;
 const now = performance.now.bind(performance);
 const ends = AbortSignal.timeout.bind(AbortSignal);
-performance.now = () => now() * speed;
+
+/**
+ * Time in which the process did not run counts as it is: a busy machine keeps it from running for a second, which is no five
+ * seconds of sleep.
+ */
+const beatMs = 100;
+let beatAt = now();
+let heldUpMs = 0;
+const heldUpNow = () => Math.max(0, now() - beatAt - 2 * beatMs);
+performance.now = () => now() * speed - (heldUpMs + heldUpNow()) * (speed - 1);
+often(() => {
+  heldUpMs += heldUpNow();
+  beatAt = now();
+}, beatMs).unref();
 AbortSignal.timeout = (ms) => ends(Math.ceil(scaled(ms)));
 // Nor does a faster clock open a connection sooner: the time for that stays as it is. It is the timer set right after the call.
 let isConnecting = false;
