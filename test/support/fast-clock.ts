@@ -16,13 +16,14 @@ const now = performance.now.bind(performance);
 const ends = AbortSignal.timeout.bind(AbortSignal);
 
 /**
- * Time in which the process did not run counts as it is: a busy machine keeps it from running for a second, which is no five
- * seconds of sleep.
+ * A longer time in which the process did not run counts as it is: a busy machine keeps it from running for a second, which is
+ * no five seconds of sleep.
  */
 const beatMs = 100;
+const longMs = 600;
 let beatAt = now();
 let heldUpMs = 0;
-const heldUpNow = () => Math.max(0, now() - beatAt - 2 * beatMs);
+const heldUpNow = () => Math.max(0, now() - beatAt - longMs);
 performance.now = () => now() * speed - (heldUpMs + heldUpNow()) * (speed - 1);
 often(() => {
   heldUpMs += heldUpNow();
