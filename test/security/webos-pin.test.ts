@@ -18,7 +18,9 @@ const typed = "correct-horse-battery-staple";
 /** Every set shows the same one (smart-tvs.md 1.3). */
 const shared = createCertificate();
 const { daemon, atEnd } = await daemonForFile({
-  config: { devices: { request_timeout_ms: 600 }, discovery: { timeout_ms: 250 } },
+  config: { devices: { request_timeout_ms: 2_500 }, discovery: { timeout_ms: 250 } },
+  // The real clock: a handshake takes as long as ever.
+  speed: 1,
 });
 
 async function plugIn(options: FakeSetOptions): Promise<FakeSet> {
