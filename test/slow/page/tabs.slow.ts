@@ -146,6 +146,8 @@ describeBrowser("many tabs", (browser) => {
       expect(said).not.toContain("No televisions");
       expect(said).not.toContain("does not answer");
     }
+    // A tab behind another one may not be drawn.
+    await first.page.bringToFront();
     expect(await first.axeEverywhere()).toEqual([]);
     for (const { body } of taken.splice(0)) await body?.cancel();
     await shows(first.page, "Cellar");
