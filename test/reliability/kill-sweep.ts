@@ -29,6 +29,11 @@ export interface SweepOptions {
   readonly changes: number;
   /** Which of the n are tried, for each call; each n by default. */
   readonly only?: (call: FileCall | "sendto", n: number) => boolean;
+  /**
+   * The thread of the file pool in which writes are counted; each of them by default. Each call of a thread ends with a write,
+   * by which the main thread wakes: counted in all, that of the thread that opened the file always comes before the file's.
+   */
+  readonly writeThread?: number | undefined;
 }
 
 /** No round of changes makes so many calls of a kind in one thread. */
@@ -51,14 +56,15 @@ export class KillSweep {
   }
 
   /** Adds its results to `sweep`. */
-  async over(writer: Writer, { changes, only = () => true }: SweepOptions, sweep = newSweep()): Promise<Sweep> {
+  async over(writer: Writer, options: SweepOptions, sweep = newSweep()): Promise<Sweep> {
+    const { only = () => true } = options;
     for (const call of killCalls) {
       for (let n = 1; n <= mostCalls; n++) {
         if (!only(call, n)) {
           if (n > 40) break;
           continue;
         }
-        if (!(await this.#killAt(writer, call, n, changes, sweep))) break;
+        if (!(await this.#killAt(writer, call, n, options, sweep))) break;
       }
     }
     return sweep;
@@ -110,7 +116,13 @@ export class KillSweep {
   }
 
   /** Whether it was killed. */
-  async #killAt(writer: Writer, call: string, n: number, changes: number, sweep: Sweep): Promise<boolean> {
+  async #killAt(
+    writer: Writer,
+    call: string,
+    n: number,
+    { changes, writeThread }: SweepOptions,
+    sweep: Sweep,
+  ): Promise<boolean> {
     const { process, folder, stateFolder } = this.#daemon;
     // The first change loads code: it is made before calls are counted. A writer that cycles may have nothing to write at first.
     for (let change = 0; change < (writer.cycle ?? 1); change++)
@@ -118,7 +130,8 @@ export class KillSweep {
     let known = this.#turn;
     const more = ["-e", `inject=${call}:signal=SIGKILL:when=${n}`];
     // The main thread also reads files and closes connections, and would be hit first each time.
-    const trace = await attach(process.pid ?? 0, { calls: killCalls, more, filesOnly: call !== "sendto" });
+    const thread = call === "write" ? writeThread : undefined;
+    const trace = await attach(process.pid ?? 0, { calls: killCalls, more, filesOnly: call !== "sendto", thread });
     let attempted = known;
     for (let change = 0; change < changes; change++) {
       attempted = ++this.#turn;

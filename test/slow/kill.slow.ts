@@ -35,10 +35,11 @@ for (const writer of [...writers, regrouping]) {
         const found = newSweep();
         let missing: string[] = [...steps];
         // Which thread makes a call is chance: a step that was not hit is swept again.
-        for (let again = 0; again < 8 && missing.length > 0; again++) {
+        for (let again = 0; again < 24 && missing.length > 0; again++) {
           const only = (call: string, n: number) =>
             again === 0 ? n <= sweptFirst : missing.some((step) => step.startsWith(call));
-          await sweep.over(writer, { changes: some(6, 2), only }, found);
+          const writeThread = again === 0 ? undefined : again;
+          await sweep.over(writer, { changes: some(6, 2), only, writeThread }, found);
           missing = steps.filter((step) => !found.points.has(step));
         }
         expect(missing).toEqual([]);

@@ -35,13 +35,17 @@ export interface TraceOptions {
   readonly more?: readonly string[];
   /** Traces only the threads of the runtime's file pool. */
   readonly filesOnly?: boolean;
+  /** Traces only one of these, by its number, counted round. */
+  readonly thread?: number | undefined;
 }
 
 /** Attaches to a running process. */
-export async function attach(pid: number, { calls, more = [], filesOnly }: TraceOptions): Promise<Trace> {
+export async function attach(pid: number, { calls, more = [], filesOnly, thread }: TraceOptions): Promise<Trace> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-strace-"));
   const file = join(folder, "trace");
-  const whom = filesOnly ? poolOf(pid).flatMap((thread) => ["-p", thread]) : ["-f", "-p", String(pid)];
+  const pool = filesOnly ? poolOf(pid) : [];
+  const threads = thread === undefined ? pool : pool.slice(thread % pool.length).slice(0, 1);
+  const whom = filesOnly ? threads.flatMap((one) => ["-p", one]) : ["-f", "-p", String(pid)];
   const words = [...whom, "-ttt", "-y", "-s", "80", "-e", `trace=${calls.join(",")}`, "-e", "signal=none"];
   const tracer = spawn("strace", [...words, ...more, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise<void>((resolve) => tracer.on("close", () => resolve()));
