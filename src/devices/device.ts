@@ -534,9 +534,9 @@ export class Device {
   }
 
   /** Ends polling, and the hold of a key. */
-  stop(): void {
+  stop(reason?: ZapdError): void {
     this.#watch?.stop();
-    this.heldKey.stop();
+    this.heldKey.stop(reason);
   }
 
   /** It became a part of another device, which takes its commands from now on. */
@@ -553,8 +553,7 @@ export class Device {
 
   /** Ends the device, whose records were removed, and deletes its secrets and apps. */
   async remove(records: readonly DeviceRecord[]): Promise<void> {
-    this.#watch?.stop();
-    this.heldKey.stop(removedError());
+    this.stop(removedError());
     this.#endWaits(removedError());
     const { credentials } = this.#deps;
     this.#endpoints = new EndpointSet(this.#deps, records);

@@ -44,7 +44,7 @@ export async function attach(pid: number, { calls, more = [], filesOnly, thread 
   const folder = mkdtempSync(join(tmpdir(), "zapd-strace-"));
   const file = join(folder, "trace");
   const pool = filesOnly ? poolOf(pid) : [];
-  const threads = thread === undefined ? pool : pool.slice(thread % pool.length).slice(0, 1);
+  const threads = thread === undefined ? pool : pool.filter((_, at) => at === thread % pool.length);
   const whom = filesOnly ? threads.flatMap((one) => ["-p", one]) : ["-f", "-p", String(pid)];
   const words = [...whom, "-ttt", "-y", "-s", "80", "-e", `trace=${calls.join(",")}`, "-e", "signal=none"];
   const tracer = spawn("strace", [...words, ...more, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });
