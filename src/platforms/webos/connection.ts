@@ -3,9 +3,10 @@ import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
 import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, flag } from "../../transport/json.ts";
-import { ReconnectingSession, type Session } from "../../transport/session.ts";
+import { ReconnectingSession, type Session, type SessionEnd } from "../../transport/session.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
+import type { Greeting } from "./endpoints.ts";
 import { turningOffOrStarting } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
@@ -148,7 +149,7 @@ export function sessionWith(
 ): ReconnectingSession<RegisteredSession> {
   const prompts = new Prompts(target, emit);
   const titles = new Map<string, string>();
-  const reconnecting: ReconnectingSession<RegisteredSession> = new ReconnectingSession<RegisteredSession>({
+  const reconnecting = new ReconnectingSession<RegisteredSession>({
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
@@ -159,65 +160,73 @@ export function sessionWith(
       const greeted = await openProven(target, platformHost, signal).catch((error: unknown) => {
         throw target.facts.macs.length > 0 ? error : withoutWaking(error);
       });
-      const { session, hello } = greeted;
       try {
-        await register(session, secret, () => prompts.shown(), signal);
+        await register(greeted.session, secret, () => prompts.shown(), signal);
+        return await follow(greeted, ended, signal);
       } catch (error) {
-        session.destroy();
+        greeted.session.destroy();
         throw error;
       }
-      let registered: RegisteredSession | undefined;
-      /** Reports the foreground app again once its title is known. */
-      const reportTitle = async () => {
-        const id = registered?.state.app ?? null;
-        if (!registered || id === null || titles.has(id)) return;
-        await registered.learnTitle(id);
-        if (titles.has(id) && registered.alive && registered.state.app === id)
-          emit({ type: "state", patch: { app: appOf(id, registered.title(id)) } });
-      };
-      session.onEnd(({ retry, why }) => {
-        const code = why.code === null ? "" : ` (${why.code})`;
-        platformHost.debug(`${target.host}: the TV ${why.reason || "closed the connection"}${code}`);
-        registered?.pointer.close();
-        ended({ retry });
-      });
-      const listener = {
-        changed(patch: Partial<PlatformState>) {
-          emit({ type: "state", patch });
-          void reportTitle();
-        },
-        title: (id: string) => titles.get(id) ?? null,
-        goingOff() {
-          // The first answers belong to the opening of the session; only later ones are pushes.
-          if (!registered) return;
-          session.leaving = true;
-          // The TV leaves its socket open and silent.
-          reconnecting.drop();
-        },
-      };
-      const state = await WebosState.follow(session, listener, signal);
-      const pointer = new Pointer(session, target, platformHost);
-      const canWake = () => target.facts.macs.length > 0;
-      const opened = new RegisteredSession(session, state, pointer, { titles, canWake });
-      registered = opened;
-      requireOpen(session);
-      const facts = readWhenRegistered(session, hello, target, signal).then(({ inputs, ...learned }) => {
-        if (!session.alive) return;
-        state.inputs = inputs ?? [];
-        emit({ type: "facts", ...learned });
-      });
-      const followFocus = (payload: Payload) => {
-        opened.focus = flag(asJson(payload["currentWidget"])["focus"]) ?? opened.focus;
-      };
-      const focus = session.subscribe(uris.keyboard, followFocus, signal).catch(() => {});
-      // A TV that answers one of these late, or never, can still be controlled.
-      await Promise.race([Promise.all([facts, focus]), sleep(session.graceMs, signal)]);
-      requireOpen(session);
-      void reportTitle();
-      return opened;
     },
   });
   return reconnecting;
+
+  /** Follows a TV that has accepted the key; done once it has told what it can, or has had time to. */
+  async function follow(
+    { session, hello }: Greeting,
+    ended: (end: SessionEnd) => void,
+    signal: AbortSignal,
+  ): Promise<RegisteredSession> {
+    let registered: RegisteredSession | undefined;
+    /** Reports the foreground app again once its title is known. */
+    const reportTitle = async () => {
+      const id = registered?.state.app ?? null;
+      if (!registered || id === null || titles.has(id)) return;
+      await registered.learnTitle(id);
+      if (titles.has(id) && registered.alive && registered.state.app === id)
+        emit({ type: "state", patch: { app: appOf(id, registered.title(id)) } });
+    };
+    session.onEnd(({ retry, why }) => {
+      const code = why.code === null ? "" : ` (${why.code})`;
+      platformHost.debug(`${target.host}: the TV ${why.reason || "closed the connection"}${code}`);
+      registered?.pointer.close();
+      ended({ retry });
+    });
+    const listener = {
+      changed(patch: Partial<PlatformState>) {
+        emit({ type: "state", patch });
+        void reportTitle();
+      },
+      title: (id: string) => titles.get(id) ?? null,
+      goingOff() {
+        // The first answers belong to the opening of the session; only later ones are pushes.
+        if (!registered) return;
+        session.leaving = true;
+        // The TV leaves its socket open and silent.
+        reconnecting.drop();
+      },
+    };
+    const state = await WebosState.follow(session, listener, signal);
+    const pointer = new Pointer(session, target, platformHost);
+    const canWake = () => target.facts.macs.length > 0;
+    const opened = new RegisteredSession(session, state, pointer, { titles, canWake });
+    registered = opened;
+    requireOpen(session);
+    const facts = readWhenRegistered(session, hello, target, signal).then(({ inputs, ...learned }) => {
+      if (!session.alive) return;
+      state.inputs = inputs ?? [];
+      emit({ type: "facts", ...learned });
+    });
+    const followFocus = (payload: Payload) => {
+      opened.focus = flag(asJson(payload["currentWidget"])["focus"]) ?? opened.focus;
+    };
+    const focus = session.subscribe(uris.keyboard, followFocus, signal).catch(() => {});
+    // A TV that answers one of these late, or never, can still be controlled.
+    await Promise.race([Promise.all([facts, focus]), sleep(session.graceMs, signal)]);
+    requireOpen(session);
+    void reportTitle();
+    return opened;
+  }
 }
 
 /** TVs close the connection while they turn off or start (2.5). No command has been sent yet. */

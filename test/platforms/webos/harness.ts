@@ -50,11 +50,14 @@ type Say = (payload: object, to?: string) => void;
 
 /** A set with the plain port alone that does what `hear` does; what that says goes out in one packet. */
 export function wordedSet(hear: (asked: Asked, say: Say) => void) {
+  const connections = { open: 0 };
   const server = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     fetch: (request, upgrading) => (upgrading.upgrade(request) ? undefined : new Response()),
     websocket: {
+      open: () => void connections.open++,
+      close: () => void connections.open--,
       message(socket, said) {
         const { id, type, uri = type } = JSON.parse(String(said));
         const kind = type === "hello" ? "hello" : type === "register" ? "registered" : "response";
@@ -64,12 +67,17 @@ export function wordedSet(hear: (asked: Asked, say: Say) => void) {
       },
     },
   });
-  return { host: "127.0.0.1", port: server.port ?? 0, stop: () => server.stop(true) };
+  return { host: "127.0.0.1", port: server.port ?? 0, connections, stop: () => server.stop(true) };
 }
 
-/** A line to a set that has these answers, and says nothing where that is `null`. */
-export function wordedLine(answers: Readonly<Record<string, object | null>>, timeout?: number) {
+/** A line to a set that has these answers, and says nothing where that is `null`; `onAsked` is told what it is asked. */
+export function wordedLine(
+  answers: Readonly<Record<string, object | null>>,
+  timeout?: number,
+  onAsked: (word: string) => void = () => {},
+) {
   const set = wordedSet(({ word }, say) => {
+    onAsked(word);
     const payload = answers[word];
     if (payload !== null) say({ ...payload });
   });

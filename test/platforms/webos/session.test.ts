@@ -43,6 +43,19 @@ describe.concurrent("endpoints", () => {
     expect(performance.now() - begun).toBeLessThan(4_000);
   });
 
+  test("a caller who is gone while a TV that was registered with is still asked leaves no socket open", async () => {
+    const caller = new AbortController();
+    // It has taken the key by then, and says no more than that.
+    const hangUp = (word: string) => {
+      if (word === "getPowerState") caller.abort(new Error("gone"));
+    };
+    const silent = { getPowerState: null, getVolume: null, getForegroundAppInfo: null };
+    const one = await wordedLine(silent, undefined, hangUp);
+    const reading = Promise.resolve(one.connection.state?.read(caller.signal));
+    expect(await reading.catch((error) => error.message)).toBe("gone");
+    await until("it is closed", () => one.set.connections.open === 0);
+  });
+
   test("a TV that never answers the registration times out", async () => {
     const one = await wordedLine({ register: null }, 800);
     const { code, message } = await failure(state(one));
