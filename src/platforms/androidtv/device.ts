@@ -96,7 +96,11 @@ export class AndroidTv {
     const kept = target.secret.read();
     if (!kept) throw notPaired();
     const within = deadline(this.#platformHost.requestTimeoutMs(), signal);
-    await prove(target, this.#platformHost, within);
+    await prove(target, this.#platformHost, within).catch((error: unknown) => {
+      // Where it was off since, it may be starting again.
+      if (!signal.aborted) this.#refusedSince = undefined;
+      throw error;
+    });
     const session = new RemoteSession(target, kept, this.#platformHost);
     try {
       await session.open(within);

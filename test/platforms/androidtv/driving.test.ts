@@ -188,6 +188,19 @@ describe("who answers", () => {
     expect(never_.set.state.accepted).toBe(taken);
   });
 
+  test("a TV that was off since it hung up may be starting again", async () => {
+    const one = await line({ paired: [] });
+    const hungUp = { code: "device_unreachable", reason: "closed" };
+    expect(await failure(state(one))).toMatchObject(hungUp);
+    await one.set.powerOff("off");
+    passed.ms = 2_000;
+    expect(await failure(state(one))).toMatchObject({ code: "device_unreachable", reason: "refused" });
+    await one.set.wake();
+    passed.ms = 6_000;
+    expect(await failure(state(one))).toMatchObject(hungUp);
+    expect(one.target.facts.access).not.toBe("unpaired");
+  });
+
   test("a TV with TLS 1.2 hangs up on unknown clients, and is identified at its pairing port", async () => {
     const host = freeHost();
     const certificate = createCertificateFor("atvremote/a/b/BRAVIA/AA:BB:CC:DD:EE:01", "rsa");
