@@ -27,8 +27,8 @@ export class RegisteredSession implements Session {
   readonly state: WebosState;
   readonly pointer: Pointer;
   readonly #titles: Map<string, string>;
-  /** Title lookups, one per app: the list leaves out hidden apps, so a lookup may find nothing. */
-  readonly #lookups = new Map<string, Promise<void>>();
+  /** The last title lookup. The list leaves out hidden apps, so it may find nothing. */
+  #lookup: { readonly appId: string; readonly done: Promise<void> } | undefined;
   readonly #canWake: () => boolean;
   /** Whether a text field has the focus. The TV reports it only to a subscription (2.4). */
   focus: boolean | null = null;
@@ -36,7 +36,7 @@ export class RegisteredSession implements Session {
   /** Commands in progress that are not requests. */
   #busy = 0;
 
-  /** `titles`: the app names from earlier lists. */
+  /** `titles`: the app names from the last list. */
   constructor(
     session: WebosSession,
     state: WebosState,
@@ -80,14 +80,13 @@ export class RegisteredSession implements Session {
   /** Looks a title up once, for an app that no list has named yet. */
   learnTitle(appId: string): Promise<void> {
     if (this.#titles.has(appId)) return Promise.resolve();
-    const lookup =
-      this.#lookups.get(appId) ??
-      this.apps(neverAborted).then(
-        () => {},
-        () => void this.#lookups.delete(appId),
-      );
-    this.#lookups.set(appId, lookup);
-    return lookup;
+    if (this.#lookup?.appId !== appId) {
+      const forget = () => {
+        this.#lookup = undefined;
+      };
+      this.#lookup = { appId, done: this.apps(neverAborted).then(() => {}, forget) };
+    }
+    return this.#lookup.done;
   }
 
   /** The same, for a moment only: an app without its title is better than no app. */
@@ -98,6 +97,7 @@ export class RegisteredSession implements Session {
   /** Lists the apps, and remembers their titles for the state. */
   async apps(signal: AbortSignal) {
     const apps = readLaunchPoints(await this.session.request(uris.launchPoints, {}, signal));
+    this.#titles.clear();
     for (const { platformId, name } of apps) this.#titles.set(platformId, name);
     return apps;
   }

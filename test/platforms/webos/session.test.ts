@@ -224,6 +224,18 @@ describe.concurrent("state", () => {
     await until("it is told", () => one.told.states.some(({ app }) => app?.name === "Web Browser"));
   });
 
+  test("a list of apps takes the place of the one before, so that titles do not pile up", async () => {
+    const answers = {
+      getForegroundAppInfo: { appId: "com.example.app" },
+      listLaunchPoints: { launchPoints: [{ id: "com.example.app", title: "Example" }] },
+    };
+    const one = await wordedLine(answers);
+    expect((await state(one)).app?.name).toBe("Example");
+    answers.listLaunchPoints = { launchPoints: [] };
+    expect(await one.connection.apps?.list?.(never)).toEqual([]);
+    expect((await state(one)).app?.name).toBe("com.example.app");
+  });
+
   test("in a standby that answers, app and volume are unknown; they hold again once the TV is on", async () => {
     let tell: (state: string) => void = () => {};
     const session = await sessionWith(({ word }, say) => {
