@@ -180,13 +180,7 @@ export class EndpointPairing {
     const work = async (within: AbortSignal) => {
       // A device without pairing is accepted where it was found.
       const pair: Platform["pair"] = platform.pair ?? (foundAt && (async () => accepted));
-      const pairing = await requireCapability(pair, "pair").call(
-        platform,
-        target,
-        this.#deps.platformHost,
-        { fresh: isFresh },
-        within,
-      );
+      const pairing = await requireCapability(pair, "pair").call(platform, target, this.#deps.platformHost, within);
       if (within.aborted) pairing.cancel();
       within.throwIfAborted();
       return pairing;

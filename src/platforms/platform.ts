@@ -525,14 +525,13 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   /** What a device can do, from what is known of it, without any traffic. */
   describe(facts: Facts, memory: Memory, paired: boolean): Description;
   /**
-   * Begins to pair. Only this may make the device show a prompt. The kept secret reads as `null` for a fresh pairing (`fresh`),
-   * since it may be another device that answers. `signal` ends the beginning; a pairing that has begun ends with `cancel`. Fails
+   * Begins to pair. Only this may make the device show a prompt. The kept secret reads as `null` where it may be another device
+   * that answers. `signal` ends the beginning; a pairing that has begun ends with `cancel`. Fails
    * with `unsupported_operation` and the reason `open` where the device needs no pairing.
    */
   pair?(
     target: Target<Memory, Secret>,
     platformHost: PlatformHost,
-    options: { readonly fresh: boolean },
     signal: AbortSignal,
   ): Promise<Pairing<Memory, Secret>>;
   connect(target: Target<Memory, Secret>, platformHost: PlatformHost, emit: Emit<Memory>): Connection;

@@ -40,7 +40,7 @@ export function stubPlatform(service: string): Platform<object, Secret> {
       const http = new DeviceHttp({ address: lead, platformHost });
       return who((path) => http.read(path, signal)).finally(() => http.close());
     },
-    async pair(device, platformHost, _options, signal): Promise<Pairing<object, Secret>> {
+    async pair(device, platformHost, signal): Promise<Pairing<object, Secret>> {
       const http = new DeviceHttp({ address: device, platformHost });
       await http.command("/pair", signal);
       const enter = async (code: string) => {

@@ -51,7 +51,7 @@ export interface Line<S, Memory = unknown, Secret = unknown> {
   readonly told: Told<Memory>;
   connection: Connection;
   kept(): Secret | null;
-  /** Begins to pair; that is given up after the test. */
+  /** Begins to pair, afresh without the kept secret; that is given up after the test. */
   begin(fresh?: boolean): Promise<Pairing<Memory, Secret>>;
   /** Pairs by a prompt, and keeps what the set gives, as the daemon does; gives up with the signal. */
   pair(signal?: AbortSignal): Promise<void>;
@@ -91,7 +91,8 @@ export async function lineTo<S extends { stop(): Promise<void> }, Memory, Secret
     return connection;
   };
   const begin = async (fresh = false, signal = never) => {
-    const pairing = await platform.pair?.(target, platformHost, { fresh }, signal);
+    const asked = fresh ? { ...target, secret: keptSecret<Secret>() } : target;
+    const pairing = await platform.pair?.(asked, platformHost, signal);
     if (!pairing) throw new Error("it does not pair");
     cleanups.push(() => pairing.cancel());
     return pairing;

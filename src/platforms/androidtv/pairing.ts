@@ -25,7 +25,6 @@ const againHint = "Run zapd pair {device} again: it will show a new code";
 export async function pairAndroid(
   target: AndroidTarget,
   platformHost: PlatformHost,
-  { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<AndroidMemory, AndroidSecret>> {
   const address = { host: target.host, port: pairingPortOf(target) };
@@ -33,7 +32,7 @@ export async function pairAndroid(
   const error = proofError(target, shown, undefined);
   if (error) throw error;
   // The paired certificate is not shown to another TV, nor to this one after a reset.
-  const kept = fresh ? null : target.secret.readAnyway();
+  const kept = target.secret.readAnyway();
   const own = kept?.certificate === fingerprint(shown) ? kept : await createCertificate();
   const conversation = new Conversation();
   const line = await openFramed(

@@ -15,7 +15,6 @@ const loginTimeoutMs = 180_000;
 export async function pairKodi(
   target: KodiTarget,
   platformHost: PlatformHost,
-  _options: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<KodiMemory, KodiSecret>> {
   if (target.memory.socketOnly === target.port) throw nothingToPair();

@@ -23,7 +23,6 @@ const shortestPromptMs = 5_000;
 export async function pairSamsung(
   target: SamsungTarget,
   platformHost: PlatformHost,
-  _options: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<SamsungMemory, SamsungSecret>> {
   const tls = isSecure(target);

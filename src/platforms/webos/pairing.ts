@@ -76,10 +76,9 @@ export async function register(
 export async function pairWebos(
   target: WebosTarget,
   platformHost: PlatformHost,
-  { fresh }: { readonly fresh: boolean },
   signal: AbortSignal,
 ): Promise<Pairing<WebosMemory, WebosSecret>> {
-  const known = fresh ? null : (target.secret.read()?.key ?? null);
+  const known = target.secret.read()?.key ?? null;
   const greeted = await openToPair(target, platformHost, signal);
   const over = new AbortController();
   const prompt = Promise.withResolvers<void>();

@@ -70,6 +70,6 @@ test("zapd's certificate is not shown to another TV", async () => {
   const other = await startAndroid({ name: "Other", paired: [] });
   cleanups.push(() => other.stop());
   const elsewhere = { ...one.target, port: other.ports.remote, ports: { pairing: other.ports.pairing } };
-  const wrong = androidtv.pair?.(elsewhere, platformHostOf(), { fresh: false }, never);
+  const wrong = androidtv.pair?.(elsewhere, platformHostOf(), never);
   expect(await failure(wrong ?? Promise.resolve())).toMatchObject({ reason: "wrong_device" });
 });

@@ -32,7 +32,7 @@ test.each([
       const sighting = await kodi.identify(locked, platformHostOf(), never);
       expect(sighting.memory?.tuner).toBeUndefined();
       const { target } = targetOf<KodiMemory, KodiSecret>(sighting, locked);
-      const pairing = await kodi.pair?.(target, platformHostOf(), { fresh: false }, never);
+      const pairing = await kodi.pair?.(target, platformHostOf(), never);
       if (pairing?.step !== "login") throw new Error("it wants no login");
       expect(await failureOf(pairing.enter("kodi", "peanuts"))).toStartWith("pairing_failed");
       expect((await pairing.enter("kodi", "popcorn")).memory?.tuner).toBe(tuner);
