@@ -34,7 +34,7 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
   #line: L | undefined;
   #holds = 0;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
-  #onEnd: (end: SessionEnd & { readonly why: ConnectionEnd }) => void = () => {};
+  readonly #onEnd: ((end: SessionEnd & { readonly why: ConnectionEnd }) => void)[] = [];
   /** The device has told that it goes off: the session is not to be reopened in the background. */
   leaving = false;
 
@@ -85,7 +85,7 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
   }
 
   onEnd(listener: (end: SessionEnd & { readonly why: ConnectionEnd }) => void): void {
-    this.#onEnd = listener;
+    this.#onEnd.push(listener);
   }
 
   /** Closes the connection with the protocol's own close message. */
@@ -135,7 +135,7 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     clearInterval(this.#heartbeat);
     const failure = hungUp("closed the connection before it answered");
     for (const { reject } of this.#waiting.values()) reject(failure);
-    this.#onEnd({ retry: !this.leaving, why });
+    for (const listener of this.#onEnd) listener({ retry: !this.leaving, why });
   }
 }
 

@@ -114,7 +114,8 @@ export class AndroidTv {
     this.#refusedSince = undefined;
     this.#lastEmitted = "";
     this.#learn(session.state);
-    session.follow(() => this.#changed(session.state), ended);
+    session.onEnd(ended);
+    session.follow(() => this.#changed(session.state));
     this.#changed(session.state);
     return session;
   }

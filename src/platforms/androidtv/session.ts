@@ -7,7 +7,6 @@ import { orAborted, until } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { Message } from "../../transport/protobuf.ts";
 import { RpcSession } from "../../transport/rpc.ts";
-import type { SessionEnd } from "../../transport/session.ts";
 import type { ConnectionEnd } from "../../transport/websocket.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem } from "./certificate.ts";
@@ -49,7 +48,6 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
   #counters: { readonly ime: number; readonly field: number } | null = null;
   #grace: ReturnType<typeof setTimeout> | undefined;
   #changed: () => void = () => {};
-  #over: (end: SessionEnd) => void = () => {};
 
   constructor(target: Address, secret: AndroidSecret, platformHost: PlatformHost) {
     super({ platformHost, heartbeatMs: lookEveryMs, silenceTimeoutMs });
@@ -57,12 +55,11 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.#secret = secret;
     this.#platformHost = platformHost;
     this.#ready.promise.catch(() => {});
-    this.onEnd((end) => {
+    this.onEnd(() => {
       clearTimeout(this.#grace);
       this.#ready.reject(
         this.isGreeted ? closedBeforeSending("closed the connection before it was ready") : refusedBeforeGreeting(),
       );
-      this.#over(end);
     });
   }
 
@@ -109,9 +106,8 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
   }
 
   /** Calls the listener with every change from now on. */
-  follow(changed: () => void, over: (ending: SessionEnd) => void): void {
+  follow(changed: () => void): void {
     this.#changed = changed;
-    this.#over = over;
   }
 
   /** Sends a message. Fails with `device_unreachable` where the connection has ended. */

@@ -7,7 +7,6 @@ import { orAborted, sleep, until } from "../../system/sleep.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
-import type { ConnectionEnd } from "../../transport/websocket.ts";
 import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
 import { accessRevoked, notPaired, promptedAgain, tooManyClients } from "./failures.ts";
@@ -69,7 +68,6 @@ export class RemoteSession extends WebSocketRpc<Json> {
   #isRefused = false;
   /** Whether a text field has the focus, as far as the TV has reported. */
   #hasFocus = false;
-  #onClose: (why: ConnectionEnd) => void = () => {};
 
   constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pacer = new KeyPacer()) {
     const path = channelPath(token);
@@ -78,18 +76,13 @@ export class RemoteSession extends WebSocketRpc<Json> {
     super({ ...options, heartbeatMs: 60_000, silenceTimeoutMs: Number.POSITIVE_INFINITY });
     this.#pacer = pacer;
     this.#first.promise.catch(() => {});
-    this.onEnd(({ why }) => {
+    this.onEnd(({ why }) =>
       this.#first.reject(
         why.code === tooManyClientsCode
           ? tooManyClients()
           : closedBeforeSending("closed the connection: it is turning off or still starting"),
-      );
-      this.#onClose(why);
-    });
-  }
-
-  onClose(listener: (why: ConnectionEnd) => void): void {
-    this.#onClose = listener;
+      ),
+    );
   }
 
   /** The first event. Fails with the reason of the signal, or when the TV closes the connection. */
@@ -209,7 +202,7 @@ export function remoteOf(
     const kept = secret.read();
     const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token: kept?.token ?? null };
     const session = new RemoteSession(options, platformHost, pacer);
-    session.onClose((why) => {
+    session.onEnd(({ why }) => {
       const code = why.code === null ? "" : ` (${why.code})`;
       platformHost.debug(`${target.host}: the TV ${why.reason || "closed the connection"}${code}`);
       if (why.code === tooManyClientsCode) tooManyClientsAt = performance.now();
