@@ -66,7 +66,7 @@ function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emi
     await registered.state.refresh(signal, topics);
     const { app } = registered.state;
     if (app !== null) await registered.learnTitleSoon(app, signal);
-    return registered.state.describe((id) => registered.title(id));
+    return registered.state.describe();
   };
   return {
     state: {
@@ -110,7 +110,7 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
   const { state } = registered;
   if (key === "mute") {
     await state.refresh(signal, ["volume"]);
-    return registered.command(uris.setMute, { mute: !(state.muted ?? false) }, signal);
+    return registered.command(uris.setMute, { mute: !state.volume?.muted }, signal);
   }
   if (key === "play-pause") return controlPlayer(registered, "toggle", signal);
   if (key === "play" || key === "pause") return controlPlayer(registered, key, signal);

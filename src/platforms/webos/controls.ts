@@ -24,7 +24,6 @@ import {
   type Payload,
   readChannel,
   readChannels,
-  readVolume,
   scaleOf,
   uris,
   viewerPayload,
@@ -106,8 +105,8 @@ async function setLevel(registered: RegisteredSession, level: number, signal: Ab
 }
 
 /** Whether the TV reports its volume without a level. */
-function hidesLevel({ state: { volumePayload } }: RegisteredSession): boolean {
-  return volumePayload !== null && readVolume(volumePayload).level === null;
+function hidesLevel({ state: { volume } }: RegisteredSession): boolean {
+  return volume?.level === null;
 }
 
 /** Sends a media command unless the TV reports that it already does that: some apps treat "play" as "pause". */

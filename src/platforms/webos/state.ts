@@ -203,22 +203,21 @@ export class WebosState {
     return this.#payload("volume");
   }
 
-  get muted(): boolean | null {
-    const payload = this.#payload("volume");
-    return payload && readVolume(payload).muted;
+  get volume(): PlatformState["volume"] {
+    const payload = this.volumePayload;
+    return payload && readVolume(payload);
   }
 
-  describe(title: (appId: string) => string | null): PlatformState {
+  describe(): PlatformState {
     const { power, app } = this;
     if (this.isOff) return { power, app: null, screensaver: null, playback: null, volume: null, input: null };
-    const volume = this.#payload("volume");
     const powerPayload = this.#payload("power");
     return {
       power,
-      app: app === null ? null : appOf(app, title(app)),
+      app: app === null ? null : appOf(app, this.#listener.title(app)),
       screensaver: powerPayload && readPower(powerPayload).screensaver,
       playback: this.playback,
-      volume: volume && readVolume(volume),
+      volume: this.volume,
       input: app === null ? null : (this.inputs.find(({ appId }) => appId === app)?.word ?? inputOf(app)),
     };
   }
@@ -273,7 +272,7 @@ export class WebosState {
   }
 
   #publish(topic: Topic, payload: Payload): void {
-    const { app, input, playback, volume } = this.describe((id) => this.#listener.title(id));
+    const { app, input, playback, volume } = this.describe();
     if (topic !== "power")
       return this.#listener.changed(topic === "app" ? { app, input } : topic === "media" ? { playback } : { volume });
     const { power, screensaver, isTurningOff } = readPower(payload);
