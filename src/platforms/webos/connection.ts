@@ -1,4 +1,4 @@
-/** The session with a paired TV: what it pushes, its pointer socket and its power. */
+/** The session with a paired TV: what it pushes, its pointer socket, and the titles of its apps. */
 import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
 import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -26,10 +26,10 @@ export class RegisteredSession implements Session {
   readonly session: WebosSession;
   readonly state: WebosState;
   readonly pointer: Pointer;
+  readonly #target: WebosTarget;
   readonly #titles: Map<string, string>;
   /** The last title lookup. The list leaves out hidden apps, so it may find nothing. */
   #lookup: { readonly appId: string; readonly done: Promise<void> } | undefined;
-  readonly #canWake: () => boolean;
   /** Whether a text field has the focus. The TV reports it only to a subscription (2.4). */
   focus: boolean | null = null;
   lastMedia: "play" | "pause" = "play";
@@ -41,13 +41,13 @@ export class RegisteredSession implements Session {
     session: WebosSession,
     state: WebosState,
     pointer: Pointer,
-    { titles, canWake }: { readonly titles: Map<string, string>; canWake(): boolean },
+    { target, titles }: { readonly target: WebosTarget; readonly titles: Map<string, string> },
   ) {
     this.session = session;
     this.state = state;
     this.pointer = pointer;
+    this.#target = target;
     this.#titles = titles;
-    this.#canWake = canWake;
   }
 
   get alive(): boolean {
@@ -118,9 +118,10 @@ export class RegisteredSession implements Session {
     throw new DeviceError("device_unreachable", "no longer answers, although its connection is still open", {
       phase: "connect",
       reason: "timeout",
-      hint: this.#canWake()
-        ? "It may be asleep: try zapd key power-on -d {device}"
-        : "It may be asleep: turn it on with its own remote",
+      hint:
+        this.#target.facts.macs.length > 0
+          ? "It may be asleep: try zapd key power-on -d {device}"
+          : "It may be asleep: turn it on with its own remote",
     });
   }
 
@@ -207,9 +208,7 @@ export function sessionWith(
       },
     };
     const state = await WebosState.follow(session, listener, signal);
-    const pointer = new Pointer(session, target, platformHost);
-    const canWake = () => target.facts.macs.length > 0;
-    const opened = new RegisteredSession(session, state, pointer, { titles, canWake });
+    const opened = new RegisteredSession(session, state, new Pointer(session, platformHost), { target, titles });
     registered = opened;
     requireOpen(session);
     const facts = readWhenRegistered(session, hello, target, signal).then(({ inputs, ...learned }) => {

@@ -2,7 +2,7 @@
 import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketConnection } from "../../transport/websocket.ts";
-import type { Address, PlatformHost } from "../platform.ts";
+import type { PlatformHost } from "../platform.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
@@ -10,16 +10,14 @@ const pingTimeoutMs = 700;
 
 export class Pointer {
   readonly #session: WebosSession;
-  readonly #target: Pick<Address, "host">;
   readonly #platformHost: PlatformHost;
   #line: WebSocketConnection | undefined;
   #opening: Promise<WebSocketConnection> | undefined;
   #closed = false;
   #answersPings = true;
 
-  constructor(session: WebosSession, target: Pick<Address, "host">, platformHost: PlatformHost) {
+  constructor(session: WebosSession, platformHost: PlatformHost) {
     this.#session = session;
-    this.#target = target;
     this.#platformHost = platformHost;
   }
 
@@ -62,14 +60,15 @@ export class Pointer {
     });
     const path = text(answer["socketPath"]) ?? "";
     const url = URL.canParse(path) ? new URL(path) : null;
+    const { host } = this.#session.endpoint;
     // Never connect to a third host, whatever address the TV gives (SECURITY.md T6).
-    if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== this.#target.host)
+    if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== host)
       throw new ZapdError("device_error", "gave the address of another device for its buttons");
     const tls = url.protocol === "wss:";
     const port = url.port === "" ? (tls ? 443 : 80) : Number(url.port);
     const line = await openWebSocket(
       {
-        address: { host: this.#target.host, port },
+        address: { host, port },
         path: url.pathname + url.search,
         tls,
         platformHost: this.#platformHost,
