@@ -92,9 +92,9 @@ export async function openFirst(
         () => {},
       );
     return greeted;
-  } catch (error) {
+  } catch {
     if (signal.aborted) throw signal.reason;
-    throw error instanceof AggregateError ? mostTelling(failures) : error;
+    throw mostTelling(failures);
   } finally {
     won.abort(new ZapdError("device_error", "was already reached on another port"));
   }

@@ -2,7 +2,7 @@
 import { type DeviceError, hasReason, pairingFailed, pairingRequired } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pairingCancelled, pinOf } from "../platform.ts";
+import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
 import type { Greeting } from "./endpoints.ts";
 import { turningOffOrStarting, WebosError } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
@@ -82,7 +82,7 @@ export async function pairWebos(
   const greeted = await openToPair(target, platformHost, signal);
   const over = new AbortController();
   const prompt = Promise.withResolvers<void>();
-  const key = isProven(greeted, target, pinOf(target)) ? known : null;
+  const key = isProven(greeted, target) ? known : null;
   const done = awaitConsent(greeted, target, key, prompt.resolve, over.signal);
   const cancel = () => {
     over.abort(pairingCancelled());

@@ -17,7 +17,8 @@ const retryEveryMs = 300;
 const plainPortTimeoutMs = 600;
 
 /** Whether a TV shows the certificate and the uuid that it was paired with. */
-export function isProven({ session, hello }: Greeting, target: WebosTarget, pin: string | null): boolean {
+export function isProven({ session, hello }: Greeting, target: WebosTarget): boolean {
+  const pin = pinOf(target);
   return pin !== null && session.fingerprint === pin && (hello.uuid === target.identity || mayLackUuid(target));
 }
 

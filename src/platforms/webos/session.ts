@@ -3,7 +3,6 @@
  * a TV on its way to standby often leaves its socket open and silent.
  */
 import { ZapdError } from "../../api/errors.ts";
-import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, type Json, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -67,7 +66,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
   }
 
   /** One request. Fails with a `WebosError` when the TV answers with an error, or with `device_timeout`. */
-  request(uri: string, payload: Payload = {}, signal: AbortSignal = neverAborted): Promise<Payload> {
+  request(uri: string, payload: Payload, signal: AbortSignal): Promise<Payload> {
     return this.#askInTime(`request_${++this.#last}`, "request", uri, payload, signal);
   }
 
