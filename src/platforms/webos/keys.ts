@@ -16,8 +16,6 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   left: { button: "LEFT" },
   right: { button: "RIGHT" },
   select: { button: "ENTER" },
-  play: control("play"),
-  pause: control("pause"),
   stop: control("stop"),
   rewind: control("rewind"),
   "fast-forward": control("fastForward"),
@@ -34,7 +32,7 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
 };
 
 /** Keys that depend on the TV's state. */
-const stateKeys = ["play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
+const stateKeys = ["play", "pause", "play-pause", "mute", "power", "power-off"] as const satisfies readonly Key[];
 
 /** The key of each input, by the pattern of the TV's id for it. */
 const inputKeys: ReadonlyMap<Key, RegExp> = new Map([
