@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
-const memory = z
+export const androidMemory = z
   .object({
     /** The features that it offered last, as bits. */
     features: z.int().min(0),
@@ -11,8 +11,7 @@ const memory = z
   })
   .partial();
 
-export type AndroidMemory = z.infer<typeof memory>;
-export const androidMemory: z.ZodType<AndroidMemory> = memory;
+export type AndroidMemory = z.infer<typeof androidMemory>;
 
 /**
  * zapd's client certificate and its key, in DER as base64; they are what was paired, and never change. `certificate` is

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
-const memory = z
+export const samsungMemory = z
   .object({
     /** The model year (2021): it decides what the TV can do. */
     year: z.int(),
@@ -23,8 +23,7 @@ const memory = z
   })
   .partial();
 
-export type SamsungMemory = z.infer<typeof memory>;
-export const samsungMemory: z.ZodType<SamsungMemory> = memory;
+export type SamsungMemory = z.infer<typeof samsungMemory>;
 
 /** The token, and the SHA-256 of the certificate that the TV showed when it was paired. */
 export const samsungSecret = z.looseObject({ token: z.string().optional(), certificate: z.string().optional() });
