@@ -2,7 +2,7 @@
  * Samsung Tizen, 2016 and newer: found by SSDP and mDNS, read over HTTP, driven over one WebSocket, paired by a prompt.
  * Facts: protocols/smart-tvs.md 3.
  */
-import { hasCode, hasReason } from "../../api/errors.ts";
+import { hasCode } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -98,7 +98,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       return await work(session);
     } catch (error) {
       // The TV accepted the connection, and still refuses every key (3.4).
-      if (hasReason(error, "denied") && error.code === "pairing_required") {
+      if (hasCode(error, "pairing_required")) {
         emit({ type: "facts", facts: { access: "unpaired" } });
         reconnecting.drop();
       }

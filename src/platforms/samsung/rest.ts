@@ -64,8 +64,8 @@ export class Rest {
 
   /** Fails with `asleep` where the TV reports standby. */
   async requireOn(signal: AbortSignal): Promise<void> {
-    const isFresh = this.#last !== undefined && performance.now() - this.#last.at < infoFreshMs;
-    const { power } = isFresh && this.#last ? this.#last.info : await this.info(signal);
+    const last = this.#last;
+    const { power } = last && performance.now() - last.at < infoFreshMs ? last.info : await this.info(signal);
     if (power === "standby") throw inStandby();
   }
 

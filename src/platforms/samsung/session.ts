@@ -2,7 +2,7 @@
  * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which shows whether it accepts zapd.
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
-import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, DeviceError, inStandby, ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep, until } from "../../system/sleep.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -197,10 +197,10 @@ export function remoteOf(
     if (isSecure(target) && !secret.read()?.token) throw notPaired();
     if (prompts.isLeftAlone) throw promptedAgain();
     if (performance.now() - tooManyClientsAt < tooManyClientsMs) throw tooManyClients();
-    const { facts, memory } = await rest.info(signal);
-    if (waking === 0) await rest.requireOn(signal);
-    const kept = secret.read();
-    const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token: kept?.token ?? null };
+    const { power, facts, memory } = await rest.info(signal);
+    if (waking === 0 && power === "standby") throw inStandby();
+    const token = secret.read()?.token ?? null;
+    const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token };
     const session = new RemoteSession(options, platformHost, pacer);
     session.onEnd(({ why }) => {
       const code = why.code === null ? "" : ` (${why.code})`;
