@@ -205,7 +205,7 @@ export class AndroidTv {
     const { app: left } = session.state;
     if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
-    const app = left === null || isHome(left) ? null : describeApp(left);
+    const app = left === null || isHome(left) ? null : appOf(left);
     session.send(messages.key(keyCodes.home, keyDirections.short));
     const isLeft = () => session.state.app !== left || !session.alive;
     if (left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }))) return app;
@@ -268,7 +268,7 @@ export function describeState({ isOn, app, volume }: RemoteState): PlatformState
   const shown = isOn !== false && app !== null && !isHome(app) && app !== shell ? app : null;
   return {
     power: isOn === null ? "unknown" : isOn ? "on" : "standby",
-    app: shown === null ? null : describeApp(shown),
+    app: shown === null ? null : appOf(shown),
     screensaver: null,
     playback: null,
     volume:
@@ -277,9 +277,4 @@ export function describeState({ isOn, app, volume }: RemoteState): PlatformState
         : null,
     input: null,
   };
-}
-
-function describeApp(id: string): PlatformApp {
-  const { name, service } = appOf(id);
-  return { platformId: id, name, type: "app", version: null, ...(service && { id: service }) };
 }

@@ -2,6 +2,7 @@
  * Well-known services by their packages on Android TV, each with the link that opens it: a launch by the package alone
  * goes through the Play store, and fails for many (players.md 4.2).
  */
+import type { PlatformApp } from "../platform.ts";
 import { type ServiceId, serviceNames } from "../services.ts";
 
 interface AppRow {
@@ -54,10 +55,11 @@ export const androidServices: ReadonlyMap<string, ServiceId> = new Map(
   Object.entries(apps).map(([id, { service }]) => [id, service]),
 );
 
-/** The name of an app, and its service; an unknown app is named by its package. */
-export function appOf(id: string): { readonly name: string; readonly service: ServiceId | null } {
-  const service = rowOf(id)?.service ?? null;
-  return { name: service === null ? id : serviceNames[service], service };
+/** An app; an unknown one is named by its package. */
+export function appOf(platformId: string): PlatformApp {
+  const id = rowOf(platformId)?.service;
+  const name = id === undefined ? platformId : serviceNames[id];
+  return { platformId, name, type: "app", version: null, ...(id !== undefined && { id }) };
 }
 
 /** The link that opens an app, or one item in it; `null` where no such link is known. */
