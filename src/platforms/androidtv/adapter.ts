@@ -66,7 +66,7 @@ function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): 
   const keys = [...keysOf(isStreamingBox(facts))].filter((key) => hasVolume || !volumeKeys.has(key));
   return {
     has: new Set<Capability>([...own, "pair"]),
-    withheld: paired && facts.access !== "unpaired" ? new Set<Capability>() : own,
+    withheld: paired && facts.access !== "unpaired" ? emptySet : own,
     keys: new Set(keys),
     hint: pairHint,
   };

@@ -126,13 +126,9 @@ export class AndroidTv {
     return now - this.#refusedSince > startTimeoutMs ? accessRevoked() : refusedBeforeGreeting(error);
   }
 
-  #learn({ model, vendor, features, volume }: RemoteState): void {
+  #learn({ model, vendor, features }: RemoteState): void {
     const facts = { model, manufacturer: vendor, ...(isStreamingBox({ model }) && { kind: "player" as const }) };
-    this.#emit({
-      type: "facts",
-      facts: { ...facts, access: "full" },
-      memory: { features, ...(volume && { volume: volume.most > 0 }) },
-    });
+    this.#emit({ type: "facts", facts: { ...facts, access: "full" }, memory: { features } });
   }
 
   #changed(state: RemoteState): void {
