@@ -33,8 +33,6 @@ export class RegisteredSession implements Session {
   /** Whether a text field has the focus. The TV reports it only to a subscription (2.4). */
   focus: boolean | null = null;
   lastMedia: "play" | "pause" = "play";
-  /** Commands in progress that are not requests. */
-  #busy = 0;
 
   /** `titles`: the app names from the last list. */
   constructor(
@@ -55,7 +53,7 @@ export class RegisteredSession implements Session {
   }
 
   get pending(): number {
-    return this.session.pending + this.#busy;
+    return this.session.pending;
   }
 
   close(): void {
@@ -65,11 +63,11 @@ export class RegisteredSession implements Session {
 
   /** Counts work that is not a request as pending, so that the session is not closed during it. */
   async track<T>(work: () => Promise<T>): Promise<T> {
-    this.#busy++;
+    this.session.hold(1);
     try {
       return await work();
     } finally {
-      this.#busy--;
+      this.session.hold(-1);
     }
   }
 
