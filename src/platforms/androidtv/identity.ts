@@ -1,5 +1,5 @@
 /** Identifies an Android TV (players.md 1.2, 4.1) by its certificate, without any message. */
-import { DeviceError, hasReason, wrongDevice, type ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasReason, protocolError, wrongDevice, type ZapdError } from "../../api/errors.ts";
 import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { fingerprint, lookAtCertificate, otherCertificate } from "../../transport/socket.ts";
@@ -60,14 +60,7 @@ export async function identifyAndroid(
   const announced = text(lead.announced?.["name"]) ?? (await announcing)?.name ?? null;
   // A service that is announced as an Android TV is one, whatever its certificate looks like.
   if (!subject.isRemote && announced === null)
-    throw new DeviceError(
-      "device_error",
-      "is not an Android TV: its certificate is not that of the Android TV Remote Service",
-      {
-        phase: "answered",
-        reason: "protocol",
-      },
-    );
+    throw protocolError("is not an Android TV: its certificate is not that of the Android TV Remote Service");
   const { name, mac } = subject;
   return {
     identity: identityOf(certificate),

@@ -117,19 +117,12 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
 
   /** Types into the focused text field. A TV may not report a field that was open before the session. */
   async type(text: string, signal: AbortSignal): Promise<void> {
-    await until(() => this.#counters !== null || !this.alive, {
-      timeoutMs: firstReportsTimeoutMs,
-      everyMs: 10,
-      signal,
-    });
+    const soon = { timeoutMs: firstReportsTimeoutMs, everyMs: 10, signal };
+    await until(() => this.#counters !== null || !this.alive, soon);
     const counters = this.#counters;
     this.send(messages.text(text, counters ?? { ime: 0, field: 0 }));
     // The next text needs the counters that follow this one, where the TV counts.
-    await until(() => this.#counters !== counters || !this.alive, {
-      timeoutMs: firstReportsTimeoutMs,
-      everyMs: 10,
-      signal,
-    });
+    await until(() => this.#counters !== counters || !this.alive, soon);
   }
 
   #handle(message: Message): void {

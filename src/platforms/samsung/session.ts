@@ -2,8 +2,9 @@
  * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which shows whether it accepts zapd.
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
-import { closedBeforeSending, DeviceError, inStandby, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, inStandby, ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep, until } from "../../system/sleep.ts";
+import { hungUp } from "../../transport/http-connection.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
@@ -165,11 +166,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     // zapd does not wait again for a TV that answers no ping (3.4).
     this.#answersPings = answered;
     this.#requireAccess();
-    if (!this.alive)
-      throw new DeviceError("device_error", "closed the connection before it confirmed the command", {
-        phase: "sent",
-        reason: "closed",
-      });
+    if (!this.alive) throw hungUp("closed the connection before it confirmed the command");
     this.#isAccepted = true;
   }
 }

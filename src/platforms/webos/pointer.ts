@@ -1,5 +1,6 @@
 /** The second socket of a TV, for buttons: lines of text that are never answered (smart-tvs.md 2.4). */
-import { closedBeforeSending, DeviceError, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, ZapdError } from "../../api/errors.ts";
+import { hungUp } from "../../transport/http-connection.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketConnection } from "../../transport/websocket.ts";
 import type { PlatformHost } from "../platform.ts";
@@ -29,11 +30,7 @@ export class Pointer {
     const line = this.#line?.open ? this.#line : await this.#open(signal);
     line.send(`type:button\nname:${button}\n\n`);
     if (!this.#answersPings || (await line.isRead(pingTimeoutMs))) return;
-    if (!line.open)
-      throw new DeviceError("device_error", "closed the connection before it confirmed the key", {
-        phase: "sent",
-        reason: "closed",
-      });
+    if (!line.open) throw hungUp("closed the connection before it confirmed the key");
     // zapd does not wait again for a TV that answers no ping.
     this.#answersPings = false;
   }
