@@ -48,7 +48,6 @@ export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
   connect: connectAndroid,
 };
 
-const always: readonly Capability[] = ["state", "power_on"];
 /** Capabilities by the feature that a TV must offer for them. */
 const byFeature: readonly (readonly [keyof typeof features, readonly Capability[]])[] = [
   ["key", ["keys", "hold", "stop", "playback"]],
@@ -58,7 +57,7 @@ const byFeature: readonly (readonly [keyof typeof features, readonly Capability[
 
 function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): Description {
   const offered = memory.features;
-  const own = new Set<Capability>(always);
+  const own = new Set<Capability>(["state", "power_on"]);
   for (const [feature, capabilities] of byFeature)
     if (offered === undefined || (offered & features[feature]) !== 0) for (const one of capabilities) own.add(one);
   const hasVolume = memory.volume !== false && own.has("keys");

@@ -1,6 +1,6 @@
 /** What zapd remembers about an Android TV beside its facts, and its secrets. */
 import { z } from "zod";
-import type { Target } from "../platform.ts";
+import type { Ports, Target } from "../platform.ts";
 
 export const androidMemory = z
   .object({
@@ -24,9 +24,6 @@ export type AndroidTarget = Target<AndroidMemory, AndroidSecret>;
 
 export const remotePort = 6_466;
 /** The port for pairing is the one after the control port. */
-export function pairingPortOf({
-  port,
-  ports = {},
-}: Pick<AndroidTarget, "port"> & { ports?: AndroidTarget["ports"] }): number {
-  return ports["pairing"] ?? port + 1;
+export function pairingPortOf({ port, ports }: { readonly port: number; readonly ports?: Ports }): number {
+  return ports?.["pairing"] ?? port + 1;
 }
