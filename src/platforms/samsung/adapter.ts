@@ -106,7 +106,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     }
   }
 
-  async function readParts(parts: ReadonlySet<StatePart>, signal: AbortSignal): Promise<Partial<PlatformState>> {
+  async function readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
     const { power, facts, memory } = await rest.info(signal);
     const isPaired = target.secret.readAnyway()?.token !== undefined;
     emit({ type: "facts", facts: { ...facts, access: target.facts.access ?? (isPaired ? "full" : null) }, memory });
@@ -117,8 +117,8 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     // A slow part is unknown, and does not delay the others.
     const within = deadline(platformHost.requestTimeoutMs() / 2, signal);
     const [app, level] = await Promise.all([
-      parts.has("app") ? apps.current(within).catch(nullUnlessAborted(signal)) : undefined,
-      parts.has("volume") ? volume.read(within).catch(nullUnlessAborted(signal)) : undefined,
+      parts.includes("app") ? apps.current(within).catch(nullUnlessAborted(signal)) : undefined,
+      parts.includes("volume") ? volume.read(within).catch(nullUnlessAborted(signal)) : undefined,
     ]);
     // A TV that does not report its power answers only while it is on.
     return { power: "on", ...(app !== undefined && { app }), ...(level !== undefined && { volume: level }) };
@@ -133,8 +133,8 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
 
   return {
     state: {
-      read: async (signal) => ({ power: "unknown", ...nothing, ...(await readParts(allParts, signal)) }),
-      readParts: (parts, signal) => readParts(new Set(parts), signal),
+      read: async (signal) => ({ power: "unknown", ...nothing, ...(await readParts(["app", "volume"], signal)) }),
+      readParts,
       showsPlayback: false,
     },
     apps: {
@@ -197,8 +197,6 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     },
   };
 }
-
-const allParts: ReadonlySet<StatePart> = new Set(["app", "volume"]);
 
 /** Treats a part that the TV refuses as unknown; rethrows when the caller has gone. */
 function nullUnlessAborted(signal: AbortSignal): () => null {
