@@ -140,7 +140,7 @@ export async function readyForCommand(
   return registered;
 }
 
-/** The reconnecting session with one TV. Opening it never makes the TV show a prompt. */
+/** The reconnecting session with one TV. A prompt that the TV shows although it is paired is removed from its screen. */
 export function sessionWith(
   target: WebosTarget,
   platformHost: PlatformHost,
