@@ -91,7 +91,7 @@ describe("what a terminal sends", () => {
         flush(pending);
       }),
     );
-    expect(decode("", `\x1b[200~${"x".repeat(100_000)}`).pending).toBe("");
+    expect(decode("", `\x1b]0;${"x".repeat(100_000)}`).pending).toBe("");
   });
 });
 
@@ -115,4 +115,19 @@ describe("Esc", () => {
 
 test("what is pasted is told from what is typed", () => {
   expect(read("\x1b[200~quit\rq\x1b[201~h").inputs).toEqual([{ paste: "quit\rq" }, { key: "h" }]);
+});
+
+test("a paste of any length is one, of which the beginning is kept: nothing in it is a key", () => {
+  const text = `\x1b[200~begun${"q".repeat(200_000)}\x1b[201~h`;
+  for (const size of [4_096, 65_536, 199_999]) {
+    let pending = "";
+    const inputs: Input[] = [];
+    for (let from = 0; from < text.length; from += size) {
+      const read = decode(pending, text.slice(from, from + size));
+      pending = read.pending;
+      inputs.push(...read.inputs);
+      expect(pending.length).toBeLessThan(70_000);
+    }
+    expect(inputs).toEqual([{ paste: expect.stringMatching(/^begunq+ q+$/) }, { key: "h" }]);
+  }
 });

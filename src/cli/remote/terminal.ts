@@ -189,7 +189,8 @@ interface Decoded {
 
 const esc = "\x1b";
 const pasteBegin = "\x1b[200~";
-/** A sequence that never ends must not fill the memory. */
+const pasteEnd = "\x1b[201~";
+/** A sequence that never ends must not fill the memory: a longer one is forgotten, and of a longer paste this much is kept. */
 const maxPending = 64 * 1024;
 
 /** Keys by the letter of a sequence, or its number and `~`, as xterm and others send them. */
@@ -257,7 +258,10 @@ export function decode(pending: string, chunk: string): Decoded {
     inputs.push(...inputOf(found.groups ?? {}));
   }
   const rest = text.slice(read);
-  return { inputs, pending: rest.length > maxPending ? "" : rest };
+  if (rest.length <= maxPending) return { inputs, pending: rest };
+  // The middle of a paste is dropped, and not the paste: what follows would be read as keys. Its last characters may begin its end.
+  const isPaste = rest.startsWith(pasteBegin);
+  return { inputs, pending: isPaste ? `${rest.slice(0, maxPending)} ${rest.slice(1 - pasteEnd.length)}` : "" };
 }
 
 /** The input of a match; none for a sequence without meaning here. */
