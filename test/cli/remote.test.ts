@@ -148,6 +148,16 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     expect(await pty.end()).toBe("0 cooked");
   }, 60_000);
 
+  test("ends without waiting for the notice of a press that was refused meanwhile", async () => {
+    const pty = await remote();
+    pty.type("\t");
+    await pty.fills("limited: keys are refused");
+    const since = performance.now();
+    pty.type("hq");
+    expect(await pty.end()).toBe("0 cooked");
+    expect(performance.now() - since).toBeLessThan(5_000);
+  }, 60_000);
+
   test.each([
     ["", zapdWords()],
     [", behind its launcher", ["node", join(root, "src/cli/zapd.mjs")]],

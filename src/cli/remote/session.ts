@@ -93,6 +93,7 @@ export class Session {
   readonly #ended = Promise.withResolvers<void>();
   #model: Model;
   #following = new AbortController();
+  #hasQuit = false;
   #isDrawScheduled = false;
   #highlightTimer: ReturnType<typeof setTimeout> | undefined;
   #noticeTimer: ReturnType<typeof setTimeout> | undefined;
@@ -132,6 +133,7 @@ export class Session {
 
   /** Ends the run, and releases the key that is held. */
   quit(): void {
+    this.#hasQuit = true;
     this.#following.abort();
     clearTimeout(this.#highlightTimer);
     clearTimeout(this.#noticeTimer);
@@ -148,6 +150,8 @@ export class Session {
   }
 
   dispatch(event: Event): void {
+    // The answer to the last press may come later: nobody sees it, and its notice must not keep the process alive.
+    if (this.#hasQuit) return;
     const before = this.#model;
     const { model, effects } = update(before, event, Date.now());
     this.#model = model;
