@@ -150,9 +150,9 @@ async function waitForFirst(
     throw error instanceof AggregateError ? error.errors[0] : error;
   } finally {
     taken.abort();
-    // Two devices may have become free at the same moment.
+    // Two devices may have become free at the same moment. A lease that is not freed expires soon.
     for (const one of await Promise.allSettled(waiting))
-      if (one.status === "fulfilled" && one.value !== won) await freeLease(context, one.value.data);
+      if (one.status === "fulfilled" && one.value !== won) await freeLease(context, one.value.data).catch(() => {});
   }
 }
 

@@ -1,0 +1,39 @@
+/** `zapd lease` on a group, with a daemon that answers as a real one seldom does. The rest is in the scripts. */
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import { testFolder } from "../support/folder.ts";
+import { runZapd } from "./program.ts";
+
+const folder = testFolder();
+
+test("a lease that is not wanted and cannot be given back does not cost the one that is", async () => {
+  const socket = join(folder, "zapd.sock");
+  const devices = ["a", "b"].map((id) => ({ id, name: `Set ${id}`, labels: ["lab"], lease: null, status: "online" }));
+  const freed: string[] = [];
+  const answer = async (request: Request) => {
+    const [, , , id = ""] = new URL(request.url).pathname.split("/");
+    if (id === "") return { ok: true, data: devices };
+    if (request.method === "DELETE") {
+      freed.push(request.headers.get("zapd-lease") ?? "");
+      return { ok: false, error: { code: "storage_error", message: "The disk is full" } };
+    }
+    // Both are leased to somebody else at first, and become free at the same moment.
+    const { wait_s } = (await request.json()) as { wait_s: number };
+    const isRenewed = request.headers.has("zapd-lease");
+    if (wait_s === 0 && !isRenewed) return { ok: false, error: { code: "device_leased", message: "Leased to ada" } };
+    // The other answer has arrived by then.
+    if (isRenewed) await Bun.sleep(200);
+    const until = new Date(Date.now() + 600_000).toISOString();
+    return { ok: true, data: { device: devices.find((one) => one.id === id), action: "lease", token: id, until } };
+  };
+  const server = Bun.serve({ unix: socket, fetch: async (request) => Response.json(await answer(request)) });
+  try {
+    const env = { PATH: process.env["PATH"], HOME: folder };
+    const words = ["lease", "-d", "label:lab", "--wait", "10s", "--socket", socket];
+    const { status, stdout } = await runZapd(words, { env });
+    expect(status).toBe(0);
+    expect([stdout.trim(), ...freed].toSorted()).toEqual(["a", "b"]);
+  } finally {
+    await server.stop(true);
+  }
+});
