@@ -119,7 +119,7 @@ async function prepare(given: string, { found, content }: Inspected, onFile: OnF
 async function checkZip(path: string, bytes: number): Promise<void> {
   if (bytes > packageBytes) throw packageError(`${path} is larger than 100 MiB, the limit for a package`);
   const file = await open(path, "r").catch((error: unknown) => {
-    throw packageError(`${path} could not be read (${systemCode(error)})`);
+    throw failureFor(error, `${path} could not be read`);
   });
   const first = Buffer.alloc(2);
   await file.read(first, 0, 2, 0).finally(() => file.close());
@@ -214,8 +214,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
     root = await realpath(folder);
     await walk(folder, "", [root]);
   } catch (error) {
-    if (error instanceof CommandError || systemCode(error) === "") throw error;
-    throw packageError(`${folder} could not be read (${systemCode(error)})`);
+    throw failureFor(error, `${folder} could not be read`);
   }
   checkManifest(folder, files);
   return { files, links };
@@ -236,6 +235,12 @@ function checkManifest(folder: string, files: readonly PackageFile[]): void {
 /** The failure for a package that is not uploaded. */
 function packageError(message: string, hint?: string): CommandError {
   return CommandError.of({ code: "invalid_archive", message, hint });
+}
+
+/** The failure for an error of the system; any other error as it is. */
+function failureFor(error: unknown, message: string): unknown {
+  const code = systemCode(error);
+  return error instanceof CommandError || code === "" ? error : packageError(`${message} (${code})`);
 }
 
 function isWithin(root: string, path: string): boolean {
@@ -267,7 +272,9 @@ export async function writeArchive(files: readonly PackageFile[], path: string, 
     const written: ZipEntry[] = [];
     let at = 0;
     for (const file of files) {
-      const entry = await add(archive, file, at);
+      const entry = await add(archive, file, at).catch((error: unknown) => {
+        throw failureFor(error, `${file.path} could not be packed`);
+      });
       written.push(entry);
       at = entry.offset + headerBytes(entry) + entry.compressed;
       onFile(written.length, at);

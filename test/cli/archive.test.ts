@@ -1,9 +1,19 @@
 /** A folder becomes a package: which files, and a ZIP that every reader takes. */
 import { describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
+import { CommandError } from "../../src/cli/failure.ts";
 import { packageFiles, writeArchive } from "../../src/cli/install.ts";
 import { withZip } from "../../src/platforms/roku/zip.ts";
 import { testFolder } from "../support/folder.ts";
@@ -150,6 +160,18 @@ describe("the archive", () => {
     const path = place({ manifest: "title=A", "big.mp4": "" });
     truncateSync(join(path, "big.mp4"), 101 * 1024 * 1024);
     await expect(zip(path)).rejects.toThrow("larger than 100 MiB");
+  });
+
+  test("a file that cannot be read is named, and is no bug of ours", async () => {
+    const path = place({ manifest: "title=A", "source/a.brs": "" });
+    const { files } = await packageFiles(path);
+    rmSync(join(path, "source/a.brs"));
+    const failure = await writeArchive(files, join(folder, "none.zip"), () => {}).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(CommandError);
+    expect(failure).toMatchObject({
+      code: "invalid_archive",
+      message: `${join(path, "source/a.brs")} could not be packed (ENOENT)`,
+    });
   });
 
   test("takes little memory, however large its files are", async () => {
