@@ -12,7 +12,11 @@ export async function editFile(path: string): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
     makeFolder(dirname(path), "$ZAPD_CONFIG");
-    writeFileSync(path, defaultText(), { mode: 0o600, flag: "wx" });
+    try {
+      writeFileSync(path, defaultText(), { mode: 0o600, flag: "wx" });
+    } catch (error) {
+      throw new CommandError(`${path} could not be written (${systemCode(error)})`, exits.failed);
+    }
   }
   const status = await run(editor, path);
   if (status !== 0)
