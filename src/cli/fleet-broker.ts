@@ -6,7 +6,7 @@ import { configPath } from "../config/paths.ts";
 import { readConfig, readSource } from "../config/read.ts";
 import { problemOf, settings } from "../config/schema.ts";
 import { connectBus } from "../mqtt/broker.ts";
-import { type Bus, BusError } from "../mqtt/bus.ts";
+import { BusError } from "../mqtt/bus.ts";
 import { Fleet } from "../mqtt/fleet.ts";
 import { brokerOf, type MqttSettings } from "../mqtt/settings.ts";
 import { topicsOf } from "../mqtt/topics.ts";
@@ -27,19 +27,15 @@ const settingOfOption = {
 } as const;
 const files: readonly string[] = ["password_file", "ca", "cert", "key"];
 
-export interface OpenFleet {
+interface OpenFleet {
   readonly fleet: Fleet;
-  readonly bus: Bus;
   /** The topic for answers of a site to this caller. */
   readonly replyTo: (site: string) => string;
   close(): Promise<void>;
 }
 
 /** Connects, and reads the retained documents of the sites; with `states`, the devices' states too. Fails with CommandError. */
-export async function openFleet(
-  context: Context,
-  { states = false }: { readonly states?: boolean },
-): Promise<OpenFleet> {
+export async function openFleet(context: Context, states: boolean): Promise<OpenFleet> {
   const mqtt = await settingsOf(context);
   const signal = context.deadline();
   const name = `zapd-fleet-${randomBytes(6).toString("hex")}`;
@@ -47,12 +43,7 @@ export async function openFleet(
     const bus = await connectBus(brokerOf(mqtt, process.env), { clientId: name, ...(signal && { signal }) });
     try {
       const fleet = await Fleet.open(bus, mqtt.prefix, { states, signal });
-      return {
-        fleet,
-        bus,
-        replyTo: (site) => topicsOf(mqtt.prefix, site).reply(name),
-        close: () => bus.close(),
-      };
+      return { fleet, replyTo: (site) => topicsOf(mqtt.prefix, site).reply(name), close: () => bus.close() };
     } catch (error) {
       await bus.close();
       throw error;

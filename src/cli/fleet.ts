@@ -1,7 +1,6 @@
 /** `zapd fleet`: a client of the MQTT broker, not of the local daemon. Each site answers for its own devices. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { pipeline } from "node:stream/promises";
 import { activity, powerWords } from "../api/client-words.ts";
 import { codes, exits, toErrorCode, ZapdError } from "../api/errors.ts";
 import { labelPrefix } from "../api/routes.ts";
@@ -46,7 +45,7 @@ export async function fleet(context: Context): Promise<number> {
 /** Prints the selected devices; with `states` what each does, as its site last published it. */
 async function printDevices(context: Context, words: readonly string[], states: boolean): Promise<number> {
   if (words.length > 0) throw new UsageError("it takes no further words: select with --label, --site and -d");
-  const { fleet, close } = await openFleet(context, { states });
+  const { fleet, close } = await openFleet(context, states);
   try {
     const { sites } = fleet;
     const selection = selectionOf(context);
@@ -104,12 +103,10 @@ async function packageIdentity(context: Context): Promise<{ sha256: string; byte
     const hash = createHash("sha256");
     let count = 0;
     try {
-      await pipeline(createReadStream(file), async (chunks: AsyncIterable<Buffer>) => {
-        for await (const chunk of chunks) {
-          count += chunk.length;
-          hash.update(chunk);
-        }
-      });
+      for await (const chunk of createReadStream(file) as AsyncIterable<Uint8Array>) {
+        count += chunk.length;
+        hash.update(chunk);
+      }
     } catch (error) {
       throw new CommandError(`${file} ${unreadable(error)}`, exits.failed, undefined, { code: "file_unreadable" });
     }
@@ -153,7 +150,7 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
     throw new UsageError("which devices? Select them with --label LABEL, --site SITE or -d NAME, or all with -d all");
   const began = performance.now();
   const timeoutMs = context.timeoutMs ?? mostMs;
-  const { fleet, replyTo, close } = await openFleet(context, {});
+  const { fleet, replyTo, close } = await openFleet(context, false);
   const hints = new Set<string>();
   try {
     const targets = fleet.select(selection);
@@ -258,10 +255,6 @@ function summaryOf(sites: readonly FleetSite[], devices: readonly FleetDevice[])
 
 function deviceTable(devices: readonly FleetDevice[], context: Context): string {
   const paint = paintFor(context.colour);
-  const text = (device: FleetDevice, field: string) => {
-    const value = device.document[field];
-    return typeof value === "string" ? value : "";
-  };
   const columns = [
     { title: "SITE", shrinkOrder: 0 },
     { title: "NAME", shrinkOrder: 1 },
@@ -273,9 +266,9 @@ function deviceTable(devices: readonly FleetDevice[], context: Context): string 
   const rows = devices.map((one): Cell[] => [
     one.site.site,
     one.name,
-    text(one, "platform"),
-    text(one, "model"),
-    one.site.online ? text(one, "power") : { text: "offline", paint: paint.bad },
+    textIn(one.document, "platform") ?? "",
+    textIn(one.document, "model") ?? "",
+    one.site.online ? (textIn(one.document, "power") ?? "") : { text: "offline", paint: paint.bad },
     one.labels.join(","),
   ]);
   return table(columns, rows, context.width);
