@@ -260,7 +260,7 @@ interface Piece {
 type Line = readonly Piece[];
 
 /** What the terminal supports. */
-interface TerminalFeatures {
+export interface TerminalFeatures {
   readonly colour: boolean;
   /** Whether it shows more than ASCII. */
   readonly unicode: boolean;

@@ -19,7 +19,7 @@ import {
   update,
 } from "./model.ts";
 import { Presses } from "./presses.ts";
-import { render } from "./screen.ts";
+import { render, type TerminalFeatures } from "./screen.ts";
 import { Terminal } from "./terminal.ts";
 
 export async function remote(context: Context): Promise<number> {
@@ -32,33 +32,10 @@ export async function remote(context: Context): Promise<number> {
   const id = context.words[0] ?? context.device;
   const current = id === "default" ? null : (await call(context, "getDevice", { id })).data.id;
 
-  const terminal = new Terminal();
-  const colour = usesColour(true, context.flag("no-color"), process.env);
-  const looks = { colour, unicode: showsUnicode(process.env, process.platform) };
-  const show = (model: Model) => terminal.show(render(model, { ...terminal.size, ...looks, now: new Date() }));
-  const redraw = () => {
-    terminal.clear();
-    show(session.model);
-  };
-  const session = new Session(context, { show, redraw, suspend: () => terminal.suspend() }, begin(current));
+  const session = new Session(context, current);
   // Before the full screen opens, so that failures are printed as for every command.
   await session.begin();
-  let status: number = exits.ok;
-  terminal.open({
-    input: (input) => session.dispatch({ name: "input", input }),
-    resized: redraw,
-    resumed: () => session.resumed(),
-    ended(with_) {
-      status = with_;
-      session.quit();
-    },
-  });
-  try {
-    await session.run();
-  } finally {
-    terminal.close();
-  }
-  return status;
+  return session.run();
 }
 
 /** Whether the terminal shows Unicode, judged by the locale. */
@@ -66,15 +43,6 @@ export function showsUnicode(env: Readonly<Record<string, string | undefined>>, 
   const locale = env["LC_ALL"] || env["LC_CTYPE"] || env["LANG"];
   if (!locale) return platform !== "linux";
   return /utf-?8/i.test(locale);
-}
-
-/** The screen that shows the model. */
-interface Display {
-  show(model: Model): void;
-  /** Redraws the whole screen. */
-  redraw(): void;
-  /** Gives the terminal back and stops the process until it is continued. */
-  suspend(): void;
 }
 
 /** Turning a set on takes up to 45 s, and a long text longer. */
@@ -86,11 +54,13 @@ const releaseTimeoutMs = 500;
 const highlightMs = 150;
 const noticeMs = 8_000;
 
-export class Session {
+class Session {
   readonly #context: Context;
-  readonly #display: Display;
+  readonly #terminal = new Terminal();
+  readonly #looks: TerminalFeatures;
   readonly #presses: Presses;
   readonly #ended = Promise.withResolvers<void>();
+  #status: number = exits.ok;
   #model: Model;
   #following = new AbortController();
   #hasQuit = false;
@@ -99,19 +69,17 @@ export class Session {
   #noticeTimer: ReturnType<typeof setTimeout> | undefined;
   #clockTimer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(context: Context, display: Display, model: Model) {
+  /** `current`: the id of the device that the user named. */
+  constructor(context: Context, current: string | null) {
     this.#context = context;
-    this.#display = display;
-    this.#model = model;
+    const colour = usesColour(true, context.flag("no-color"), process.env);
+    this.#looks = { colour, unicode: showsUnicode(process.env, process.platform) };
+    this.#model = begin(current);
     this.#presses = new Presses({
       send: (id, command) => this.#send(id, command),
-      dropped: (id, count) => this.dispatch({ name: "dropped", id, count }),
+      dropped: (id, count) => this.#dispatch({ name: "dropped", id, count }),
       now: () => performance.now(),
     });
-  }
-
-  get model(): Model {
-    return this.#model;
   }
 
   /** Starts to follow the events; resolves once all devices are known. Fails with CommandError. */
@@ -120,19 +88,33 @@ export class Session {
     while (!this.#model.hasSnapshot) {
       const { value: event, done } = await events.next();
       if (done) return;
-      this.dispatch({ name: "daemonEvent", event });
+      this.#dispatch({ name: "daemonEvent", event });
     }
     void this.#follow(events);
   }
 
-  /** Runs until the user quits. */
-  run(): Promise<void> {
+  /** Fills the terminal until the user quits, and gives the exit status. */
+  async run(): Promise<number> {
+    this.#terminal.open({
+      input: (input) => this.#dispatch({ name: "input", input }),
+      resized: () => this.#redraw(),
+      resumed: () => this.#resumed(),
+      ended: (status) => {
+        this.#status = status;
+        this.#quit();
+      },
+    });
     this.#draw();
-    return this.#ended.promise;
+    try {
+      await this.#ended.promise;
+    } finally {
+      this.#terminal.close();
+    }
+    return this.#status;
   }
 
   /** Ends the run, and releases the key that is held. */
-  quit(): void {
+  #quit(): void {
     this.#hasQuit = true;
     this.#following.abort();
     clearTimeout(this.#highlightTimer);
@@ -142,14 +124,14 @@ export class Session {
   }
 
   /** The process was continued after a stop. */
-  resumed(): void {
-    this.#display.redraw();
+  #resumed(): void {
+    this.#redraw();
     this.#following.abort();
     this.#following = new AbortController();
     void this.#follow(this.#events(true));
   }
 
-  dispatch(event: Event): void {
+  #dispatch(event: Event): void {
     // The answer to the last press may come later: nobody sees it, and its notice must not keep the process alive.
     if (this.#hasQuit) return;
     const before = this.#model;
@@ -175,29 +157,30 @@ export class Session {
       case "list":
         return void this.#list(effect.id, effect.what);
       case "redraw":
-        return this.#display.redraw();
+        return this.#redraw();
       case "suspend":
         // Nothing is shown meanwhile, so the daemon need not poll the devices for us.
         this.#following.abort();
-        return void this.#releaseKeys().then(() => this.#display.suspend());
+        return void this.#releaseKeys().then(() => this.#terminal.suspend());
       case "quit":
-        return this.quit();
+        return this.#quit();
     }
   }
 
   #events(resumed: boolean) {
     const { signal } = this.#following;
     const broken = (isBroken: boolean) => {
-      if (!signal.aborted) this.dispatch({ name: "connection", isLost: isBroken });
+      if (!signal.aborted) this.#dispatch({ name: "connection", isLost: isBroken });
     };
     return followEvents(this.#context, { signal }, { broken, resumed });
   }
 
   async #follow(events: ReturnType<typeof followEvents>): Promise<void> {
     try {
-      for await (const event of events) this.dispatch({ name: "daemonEvent", event });
+      for await (const event of events) this.#dispatch({ name: "daemonEvent", event });
     } catch (error) {
       this.#ended.reject(error);
+      this.#quit();
     }
   }
 
@@ -209,8 +192,8 @@ export class Session {
 
   async #send(id: string, command: Command): Promise<Failure | null> {
     const outcome = await this.#callDevice(id, command);
-    if (outcome.ok) this.dispatch({ name: "done", id, command, difference: differenceIn(outcome.data) });
-    else this.dispatch({ name: "failed", id, failure: outcome });
+    if (outcome.ok) this.#dispatch({ name: "done", id, command, difference: differenceIn(outcome.data) });
+    else this.#dispatch({ name: "failed", id, failure: outcome });
     return outcome.ok ? null : outcome;
   }
 
@@ -222,18 +205,28 @@ export class Session {
 
   async #list(id: string, what: ListName): Promise<void> {
     const listed = await tryCall(this.#context, lists[what].operation, { id }, listTimeoutMs);
-    if (listed.ok) this.dispatch({ name: "listed", id, what, choices: choicesIn(listed.data) });
-    else this.dispatch({ name: "failed", id, what, failure: listed });
+    if (listed.ok) this.#dispatch({ name: "listed", id, what, choices: choicesIn(listed.data) });
+    else this.#dispatch({ name: "failed", id, what, failure: listed });
   }
 
   #scheduleHighlightEnd(): void {
     clearTimeout(this.#highlightTimer);
-    this.#highlightTimer = setTimeout(() => this.dispatch({ name: "highlightEnded" }), highlightMs);
+    this.#highlightTimer = setTimeout(() => this.#dispatch({ name: "highlightEnded" }), highlightMs);
   }
 
   #scheduleNoticeEnd(): void {
     clearTimeout(this.#noticeTimer);
-    if (this.#model.notice) this.#noticeTimer = setTimeout(() => this.dispatch({ name: "noticeEnded" }), noticeMs);
+    if (this.#model.notice) this.#noticeTimer = setTimeout(() => this.#dispatch({ name: "noticeEnded" }), noticeMs);
+  }
+
+  #redraw(): void {
+    this.#terminal.clear();
+    this.#show();
+  }
+
+  #show(): void {
+    const viewport = { ...this.#terminal.size, ...this.#looks, now: new Date() };
+    this.#terminal.show(render(this.#model, viewport));
   }
 
   /** Draws once per turn of the event loop, and once per second of playback. */
@@ -243,7 +236,7 @@ export class Session {
     setImmediate(() => {
       this.#isDrawScheduled = false;
       if (this.#following.signal.aborted) return;
-      this.#display.show(this.#model);
+      this.#show();
       clearTimeout(this.#clockTimer);
       const ms = untilNextSecond(this.#model, Date.now());
       if (ms !== null) this.#clockTimer = setTimeout(() => this.#draw(), ms);
