@@ -147,10 +147,7 @@ class FilePlayback {
       throw error;
     }
     this.#handedOverAt = performance.now();
-    const following = new AbortController();
-    const stopFollowing = () => following.abort();
-    this.#signal.addEventListener("abort", stopFollowing);
-    if (this.#signal.aborted) stopFollowing();
+    const over = new AbortController();
     let ended: string | undefined;
     let failed: Error | undefined;
     const timer = setInterval(() => {
@@ -159,12 +156,11 @@ class FilePlayback {
       } catch (error) {
         failed = error instanceof Error ? error : new Error(String(error));
       }
-      if (ended || failed) stopFollowing();
+      if (ended || failed) over.abort();
     }, checkEveryMs);
     try {
-      await this.#follow(following.signal);
+      await this.#follow(AbortSignal.any([this.#signal, over.signal]));
     } finally {
-      this.#signal.removeEventListener("abort", stopFollowing);
       clearInterval(timer);
     }
     if (this.#signal.aborted) return this.#stopInterrupted();
