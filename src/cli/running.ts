@@ -30,14 +30,17 @@ const mostBytes = 4_096;
 /** Notes read at most, because a person waits for the command. */
 const mostNotes = 64;
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /** Where notes may be: in the runtime folder of the login, and in the temporary folder. */
-function foldersOf(env: Environment): string[] {
-  const runtime = absolute(env["XDG_RUNTIME_DIR"]);
-  const uid = process.getuid?.();
-  const shared = join(tmpdir(), uid === undefined ? "zapd-run" : `zapd-run-${uid}`);
-  return [...(runtime ? [join(runtime, "zapd")] : []), shared];
+function noteFolders(): string[] {
+  try {
+    const runtime = absolute(process.env["XDG_RUNTIME_DIR"]);
+    const uid = process.getuid?.();
+    const shared = join(tmpdir(), uid === undefined ? "zapd-run" : `zapd-run-${uid}`);
+    return [...(runtime ? [join(runtime, "zapd")] : []), shared];
+  } catch {
+    // Deno may not be permitted to say who the user is.
+    return [];
+  }
 }
 
 /** Whether a file belongs to this user, and nobody else may write it. */
@@ -55,16 +58,8 @@ const isOurFolder = (path: string) => isOurs(path, (found) => found.isDirectory(
 
 /** Writes the note of this daemon, where it can, and gives the function that removes it. */
 export function writeNote(socket: string, kind: Kind): () => void {
-  try {
-    return noteIn({ pid: process.pid, kind, socket }, foldersOf(process.env));
-  } catch {
-    // Deno may not be permitted to say who the user is.
-    return () => {};
-  }
-}
-
-function noteIn(noted: DaemonNote, folders: readonly string[]): () => void {
-  for (const folder of folders) {
+  const note: DaemonNote = { pid: process.pid, kind, socket };
+  for (const folder of noteFolders()) {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch {
@@ -74,7 +69,7 @@ function noteIn(noted: DaemonNote, folders: readonly string[]): () => void {
     const path = join(folder, `${process.pid}.json`);
     try {
       sweep(folder);
-      writeFileSync(path, `${JSON.stringify(noted)}\n`, { mode: 0o600, flag: "wx" });
+      writeFileSync(path, `${JSON.stringify(note)}\n`, { mode: 0o600, flag: "wx" });
       return () => rmSync(path, { force: true });
     } catch {
       // The next folder may take it.
@@ -102,7 +97,7 @@ function isAlive(pid: number): boolean {
 
 /** The daemons of this user that wrote a note and answer, by pid. */
 export async function runningDaemons(): Promise<DaemonNote[]> {
-  const noted = foldersOf(process.env).filter(isOurFolder).flatMap(notesIn);
+  const noted = noteFolders().filter(isOurFolder).flatMap(notesIn);
   const answering = await Promise.all(
     noted.map(({ socket }) => isOurs(socket, (found) => found.isSocket()) && currentRuntime().isListening(socket)),
   );
