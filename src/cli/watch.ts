@@ -2,7 +2,7 @@
 import type { ApiEvent, Followed } from "../api/client.ts";
 import { activity, powerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
-import type { Device } from "../api/schemas.ts";
+import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { localTime } from "../system/text.ts";
 import { call } from "./client.ts";
@@ -18,16 +18,12 @@ export async function watch(context: Context): Promise<void> {
   onSignal(["SIGINT"], () => stopped.abort());
   const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
   const query = { devices: names.join(",") || undefined, types: context.option("types") };
-  const print = context.json ? printJson(context) : printLine(context);
+  const print = context.json ? (event: Followed) => context.print(JSON.stringify(event)) : printLine(context);
   const broken = (isBroken: boolean) =>
     context.say(
       isBroken ? "zapd: the daemon does not answer. Waiting for it; Ctrl-C ends" : "zapd: the daemon answers again",
     );
   for await (const event of followEvents(context, { query, signal: stopped.signal }, { broken })) print(event);
-}
-
-function printJson(context: Context): (event: Followed) => void {
-  return (event) => context.print(JSON.stringify(event));
 }
 
 function printLine(context: Context): (event: Followed) => void {
@@ -57,13 +53,13 @@ function devicesIn(event: ApiEvent): { id: string; name: string }[] {
 /** An event in words: a line for each device that it is about, or one without a device. */
 function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   const about = (text: string) => [{ id: "device_id" in event ? event.device_id : null, text }];
+  const stateText = (power: State["power"], state: State | null) =>
+    [powerWords[power], ...(state ? activity(state, new Date(event.at)) : [])].join(" · ");
   switch (event.type) {
     case "snapshot":
       return event.devices.map(({ device, state }) => ({
         id: device.id,
-        text: [powerWords[state?.power ?? device.power], ...(state ? activity(state, new Date(event.at)) : [])].join(
-          " · ",
-        ),
+        text: stateText(state?.power ?? device.power, state),
       }));
     case "device.added":
       return about(`was added, at ${event.device.host}`);
@@ -75,7 +71,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.removed":
       return about("is no longer known");
     case "state.changed":
-      return about([powerWords[event.state.power], ...activity(event.state, new Date(event.at))].join(" · "));
+      return about(stateText(event.state.power, event.state));
     case "apps.changed":
       return about(`${event.added.length} apps added, ${event.removed.length} removed`);
     case "action.finished":
