@@ -1,5 +1,6 @@
 /** `zapd logs`: the developer log of a device, once or followed. `zapd reload`: starts the sideloaded package again. */
-import { ApiError, createStream } from "../api/client.ts";
+import { ApiError, createStream, type Result } from "../api/client.ts";
+import type { StreamLine } from "../api/client-stream.ts";
 import { codes, exits } from "../api/errors.ts";
 import { overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
@@ -27,13 +28,8 @@ export async function logs(context: Context): Promise<void> {
   }
 }
 
-/** Lines that arrived together. */
-interface Batch {
-  readonly id: string;
-  readonly lines: readonly string[];
-  /** How many lines before them are no longer kept. */
-  readonly dropped?: number;
-}
+/** Lines that arrived together, with the cursor as id. */
+type Batch = StreamLine & Omit<Result<"readLogs">, "device" | "cursor">;
 
 /** Prints the kept lines and then new ones as they arrive, until the signal aborts. */
 async function follow(context: Context, signal: AbortSignal): Promise<void> {
