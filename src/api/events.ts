@@ -149,6 +149,7 @@ const sceneNews = [
 ] as const;
 /** The events of a scene's own stream, and a line of it. */
 export const SceneNews = z.union(sceneNews);
+export type SceneNews = z.infer<typeof SceneNews>;
 export const SceneLine = z.union([...linesOf(sceneNews), Heartbeat]);
 
 /** The events of a followed console, and a line of it: the id is the cursor. */

@@ -2,7 +2,8 @@
 import { readFileSync, statSync } from "node:fs";
 import { openStream, type SceneInfo, type SceneResult, type StepResult } from "../api/client.ts";
 import { linesOf } from "../api/client-stream.ts";
-import { codes, exits, type Failure, toErrorCode } from "../api/errors.ts";
+import { codes, exits, toErrorCode } from "../api/errors.ts";
+import type { SceneNews } from "../api/events.ts";
 import { printable } from "../system/printable.ts";
 import { neverAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
@@ -74,13 +75,6 @@ async function readStdin(): Promise<string> {
   return text;
 }
 
-/** A line of the stream that a run answers with. */
-type Line =
-  | { readonly type: "scene.started"; readonly steps: number }
-  | { readonly type: "scene.step"; readonly step: StepResult }
-  | { readonly type: "scene.finished"; readonly data: SceneResult }
-  | { readonly type: "error"; readonly error: Failure };
-
 /** Runs a scene and prints each step as it ends. The run is cancelled when the command ends. */
 async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
   const printed = new Set<string>();
@@ -94,7 +88,7 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
     const signal = context.deadline() ?? neverAborted;
     const body = await openStream(apiOf(context), sceneCall.name, { ...sceneCall.given, signal });
     for await (const text of linesOf(body, signal)) {
-      const line = JSON.parse(text) as Line;
+      const line = JSON.parse(text) as SceneNews;
       if (line.type === "scene.step") print(line.step);
       if (line.type === "error") throw CommandError.of(line.error);
       if (line.type !== "scene.finished") continue;
