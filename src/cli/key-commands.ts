@@ -1,6 +1,6 @@
 /** The keys as commands: `zapd home` is `zapd key home`. A word of the table of commands stays that command. */
 import { type Key, keys } from "../platforms/platform.ts";
-import { type Command, commands, timeout } from "./commands.ts";
+import { type Command, commands, type Run, timeout } from "./commands.ts";
 
 export { keys };
 
@@ -21,12 +21,12 @@ export const keyCommands: Readonly<Record<string, Command>> = Object.fromEntries
 );
 
 function commandOf(word: string, key: Key): Command {
-  const pressed = async () => {
+  const load = async (): Promise<Run> => {
     const { pressKey } = await import("./keys.ts");
-    return (context: Parameters<typeof pressKey>[0]) => pressKey(context, key);
+    return (context) => pressKey(context, key);
   };
   const about = Object.hasOwn(spoken, word) ? `turn a device ${word}` : `press ${key}`;
-  return { use: "", about, options: timeout, synonyms: synonyms[word] ?? [], load: pressed };
+  return { use: "", about, options: timeout, synonyms: synonyms[word] ?? [], load };
 }
 
 /** The command of a word that is a key. */
