@@ -6,7 +6,6 @@ import { readHidden } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { listOf } from "./print.ts";
 import { findVerb } from "./words.ts";
 
 type Value = string | number | boolean | readonly string[];
@@ -31,8 +30,9 @@ async function get(context: Context, words: readonly string[]): Promise<void> {
   if (context.json) return context.print(text);
   const value = key === undefined ? undefined : settings.get(key);
   if (value !== undefined) return context.print(printable(typeof value === "object" ? value.join(",") : String(value)));
-  const rows = [...settings].map(([name, one]): [string, string] => [name, `= ${JSON.stringify(one)}`]);
-  context.print(listOf(rows).replaceAll("  =", " ="));
+  const width = Math.max(...[...settings.keys()].map((name) => name.length));
+  const lines = [...settings].map(([name, one]) => printable(`${name.padEnd(width)} = ${JSON.stringify(one)}`));
+  context.print(lines.join("\n"));
 }
 
 async function set(context: Context, words: readonly string[]): Promise<void> {
