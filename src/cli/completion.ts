@@ -8,7 +8,7 @@ import { call } from "./client.ts";
 import { split } from "./command.ts";
 import { type Command, type Completed, commands } from "./commands.ts";
 import { readSettings, verbs } from "./config.ts";
-import { type Context, common, createContext, type Option } from "./context.ts";
+import { Context, common, type Option } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { keyCommand, keyCommands } from "./key-commands.ts";
 
@@ -204,26 +204,26 @@ async function candidates(line: readonly string[], current: string): Promise<rea
   const command = Object.hasOwn(commands, name) ? commands[name] : keyCommand(name);
   const other = name === "" ? commandWords : name === "help" ? helpTopics : undefined;
   const options: Record<string, Option> = { ...command?.options, ...common };
-  const { before, openOption, commonOptions } = readWords(given, options);
+  const { before, openOption, values } = readWords(given, options);
   if (openOption === undefined && current.startsWith("-") && !given.includes("--"))
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
   const source = openOption !== undefined ? optionSources[openOption] : command ? sourceFor(command) : other;
-  const context = await createContext(commonOptions);
+  const context = new Context({ values, positionals: [] });
   return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before, command: name })) ?? [];
 }
 
 /** The words without options, the option whose value is to be completed, and the options that say which daemon to ask. */
 function readWords(given: readonly string[], options: Readonly<Record<string, Option>>) {
   const before: string[] = [];
-  const commonOptions: string[] = [];
+  const values: Record<string, string> = {};
   let openOption: string | undefined;
   for (const token of parseArgs({ args: [...given], options, strict: false, tokens: true }).tokens) {
     if (token.kind === "positional") before.push(token.value);
     if (token.kind !== "option" || options[token.name]?.type !== "string") continue;
     if (token.value === undefined) openOption = token.name;
-    else if (Object.hasOwn(common, token.name)) commonOptions.push(`--${token.name}=${token.value}`);
+    else if (Object.hasOwn(common, token.name)) values[token.name] = token.value;
   }
-  return { before, openOption, commonOptions };
+  return { before, openOption, values };
 }
 
 export async function completion(context: Context): Promise<void> {
