@@ -82,8 +82,8 @@ export class Presses {
     this.#hold = undefined;
     clearTimeout(hold.renewal);
     clearTimeout(hold.end);
-    const lane = this.#queueOf(hold.id);
-    lane.waiting = lane.waiting.filter((one) => one.hold !== hold);
+    const queue = this.#queueOf(hold.id);
+    queue.waiting = queue.waiting.filter((one) => one.hold !== hold);
     if (hold.isDown) this.#sendHold(hold, "up");
   }
 
@@ -95,34 +95,34 @@ export class Presses {
   /** Ends the hold and drops what has not been sent. Resolves once the daemon knows that no key is down. */
   async end(): Promise<void> {
     this.release();
-    const lanes = [...this.#queues.values()];
-    for (const lane of lanes) lane.waiting = lane.waiting.filter(({ hold }) => hold);
-    const holding = lanes.filter(({ waiting, current }) => current?.hold || waiting.length > 0);
+    const queues = [...this.#queues.values()];
+    for (const queue of queues) queue.waiting = queue.waiting.filter(({ hold }) => hold);
+    const holding = queues.filter(({ waiting, current }) => current?.hold || waiting.length > 0);
     await Promise.all(holding.map(({ draining }) => draining));
   }
 
   #queueOf(id: string): DeviceQueue {
-    const lane = this.#queues.get(id) ?? { waiting: [], current: undefined, draining: null };
-    this.#queues.set(id, lane);
-    return lane;
+    const queue = this.#queues.get(id) ?? { waiting: [], current: undefined, draining: null };
+    this.#queues.set(id, queue);
+    return queue;
   }
 
   #addToQueue(id: string, wait: QueuedCommand, once = false): void {
-    const lane = this.#queueOf(id);
+    const queue = this.#queueOf(id);
     const { command, input } = wait;
     // Only the last of several seeks counts.
     const newest = once || (command.operation === "controlPlayback" && command.body.do === "seek");
-    const at = newest ? lane.waiting.findIndex((one) => one.input === input) : -1;
-    if (at >= 0) lane.waiting[at] = wait;
-    else if (!wait.hold && lane.waiting.length >= maxWaiting) return this.#deps.dropped(id, 1);
-    else lane.waiting.push(wait);
-    lane.draining ??= this.#drain(id, lane);
+    const at = newest ? queue.waiting.findIndex((one) => one.input === input) : -1;
+    if (at >= 0) queue.waiting[at] = wait;
+    else if (!wait.hold && queue.waiting.length >= maxWaiting) return this.#deps.dropped(id, 1);
+    else queue.waiting.push(wait);
+    queue.draining ??= this.#drain(id, queue);
   }
 
   #startHold(hold: Hold, isTold: boolean): void {
     this.release();
-    const lane = this.#queueOf(hold.id);
-    lane.waiting = lane.waiting.filter(({ input }) => input !== hold.input);
+    const queue = this.#queueOf(hold.id);
+    queue.waiting = queue.waiting.filter(({ input }) => input !== hold.input);
     this.#hold = hold;
     this.#sendHold(hold, "down");
     this.#extendHold(isTold);
@@ -139,25 +139,25 @@ export class Presses {
     this.#addToQueue(hold.id, { command, at: this.#deps.now(), hold });
   }
 
-  async #drain(id: string, lane: DeviceQueue): Promise<void> {
-    for (let next = lane.waiting.shift(); next; next = lane.waiting.shift()) {
+  async #drain(id: string, queue: DeviceQueue): Promise<void> {
+    for (let next = queue.waiting.shift(); next; next = queue.waiting.shift()) {
       const { command, hold, at } = next;
-      lane.current = next;
+      queue.current = next;
       if (!hold && this.#deps.now() - at > maxAgeMs) {
-        const late = lane.waiting.filter((one) => !one.hold);
+        const late = queue.waiting.filter((one) => !one.hold);
         this.#deps.dropped(id, 1 + late.length);
-        lane.waiting = lane.waiting.filter((one) => one.hold);
+        queue.waiting = queue.waiting.filter((one) => one.hold);
         continue;
       }
       if (hold) hold.isDown = true;
       const failure = await this.#deps.send(id, command);
       // What waits was meant to follow this command.
-      if (failure && failure.code !== "unsupported_key") lane.waiting = lane.waiting.filter((one) => one.hold);
+      if (failure && failure.code !== "unsupported_key") queue.waiting = queue.waiting.filter((one) => one.hold);
       // A hold that failed stays here, so that its repeats are not sent as presses.
       if (hold && failure) hold.isDown = false;
       else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#sendHold(hold, "down"), renewMs);
     }
-    lane.current = undefined;
-    lane.draining = null;
+    queue.current = undefined;
+    queue.draining = null;
   }
 }
