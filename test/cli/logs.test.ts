@@ -4,7 +4,6 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { ApiError } from "../../src/api/client.ts";
 import type { ErrorCode } from "../../src/api/errors.ts";
 import { isTransient } from "../../src/cli/logs.ts";
-import { overlap } from "../../src/system/overlap.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { saidBy } from "../support/said.ts";
@@ -166,12 +165,4 @@ describe("a log that is followed", () => {
     const { stderr, status } = await stage.run("zapd logs --follow -d Bedroom", folder);
     expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringContaining("developer mode") });
   });
-});
-
-test("lines that were printed before are those up to the last ones that were", () => {
-  expect(overlap([], ["a"])).toBe(0);
-  expect(overlap(["a", "b"], ["a", "b", "c"])).toBe(2);
-  expect(overlap(["x", "b"], ["a", "b", "c"])).toBe(0);
-  expect(overlap(["a", "b"], ["b", "c"])).toBe(1);
-  expect(overlap(["a", "a"], ["a", "a", "a"])).toBe(3);
 });

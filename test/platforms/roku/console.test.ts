@@ -186,6 +186,7 @@ describe("what a replay repeats", () => {
     expect(overlap(numbered(0, 100), numbered(50, 130))).toBe(50);
     expect(overlap(numbered(0, 100), numbered(0, 100))).toBe(100);
     expect(overlap(numbered(0, 100), numbered(200, 230))).toBe(0);
+    expect(overlap(["x", "b"], ["a", "b", "c"])).toBe(0);
   });
 
   test("is not mistaken for new when a run says the same again", () => {
