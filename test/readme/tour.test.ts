@@ -4,6 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { shows } from "../cli/script.ts";
 import { startDemo } from "../support/demo.ts";
 import { pageText } from "./sections.ts";
 
@@ -45,15 +46,6 @@ function run(command: string): Promise<string> {
       (error, stdout) => (error ? reject(error) : resolve(stdout.trim())),
     );
   });
-}
-
-/** Whether a text is what the README shows, where `…` stands for anything. */
-function shows(answer: string, text: string): boolean {
-  const pattern = answer
-    .split("…")
-    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"))
-    .join(".*");
-  return new RegExp(`^${pattern}$`, "s").test(text);
 }
 
 const tools = Bun.which("curl") !== null && Bun.which("zip") !== null;
