@@ -40,14 +40,14 @@ export async function call<Name extends ValueName>(
   { quiet = context.json, untilAnswered = false }: CallOptions = {},
 ): Promise<Called<Name>> {
   if ((given as CommonArguments).id?.trim() === "") throw new UsageError("the name of the device is empty");
-  const waiting = quiet ? undefined : showSlowCall(context, name, given);
+  const stopShowing = quiet ? undefined : showSlowCall(context, name, given);
   let done = false;
   try {
     const called = await callOnce(context, name, given, untilAnswered);
     done = true;
     return called;
   } finally {
-    await waiting?.end(done);
+    await stopShowing?.(done);
   }
 }
 
@@ -110,22 +110,16 @@ export async function failureOf(error: unknown, context: Context, name?: Operati
 /** A call that takes longer than this shows on the terminal what it waits for. */
 const slowCallMs = 1_000;
 
-function showSlowCall(
-  context: Context,
-  name: OperationName,
-  given: CommonArguments,
-): { end(done: boolean): Promise<void> } {
+function showSlowCall(context: Context, name: OperationName, given: CommonArguments): (done: boolean) => Promise<void> {
   const since = performance.now();
   let showing: Promise<(done: boolean) => void> | undefined;
   const timer = setTimeout(() => {
     if (stderr().isTTY)
       showing = import("./progress.ts").then(({ showWaiting }) => showWaiting(context, name, given, since));
   }, slowCallMs);
-  return {
-    async end(done) {
-      clearTimeout(timer);
-      (await showing)?.(done);
-    },
+  return async (done) => {
+    clearTimeout(timer);
+    (await showing)?.(done);
   };
 }
 
