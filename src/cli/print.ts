@@ -13,13 +13,8 @@ interface Column {
   readonly dropOrder?: number;
 }
 
-/** A cell in a colour. */
-interface Painted {
-  readonly text: string;
-  paint(shown: string): string;
-}
-
-export type Cell = string | Painted;
+/** A text, or one in a colour. */
+export type Cell = string | { readonly text: string; paint(shown: string): string };
 
 const gap = "  ";
 
@@ -117,15 +112,8 @@ export function cut(text: string, width: number): string {
   return `${shown}…`;
 }
 
-interface Paint {
-  good(text: string): string;
-  warn(text: string): string;
-  bad(text: string): string;
-  faint(text: string): string;
-}
-
 /** Functions that colour a text where `colour` is set. */
-export function paintFor(colour: boolean): Paint {
+export function paintFor(colour: boolean) {
   const painted = (code: number) => (text: string) => (colour && text !== "" ? `\x1b[${code}m${text}\x1b[0m` : text);
   return { good: painted(32), warn: painted(33), bad: painted(31), faint: painted(2) };
 }
