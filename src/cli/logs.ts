@@ -2,7 +2,7 @@
 import { ApiError, createStream, type Result } from "../api/client.ts";
 import type { StreamLine } from "../api/client-stream.ts";
 import { codes, exits } from "../api/errors.ts";
-import { overlap } from "../system/overlap.ts";
+import { comparedLines, overlap } from "../system/overlap.ts";
 import { printable } from "../system/printable.ts";
 import { shellQuote } from "../system/text.ts";
 import { deepLinkOf } from "./apps.ts";
@@ -10,9 +10,6 @@ import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { failureText } from "./explain.ts";
 import { onSignal } from "./signals.ts";
-
-/** Lines compared to find which lines of a log that is read from its beginning were printed already. */
-const comparedLines = 20;
 
 export async function logs(context: Context): Promise<void> {
   if (!context.flag("follow")) {
