@@ -1,4 +1,4 @@
-/** Devices on the command line: known, found, added, paired, renamed and removed. */
+/** Devices on the command line: listed, found, added, joined, renamed and removed. */
 import { stateLine } from "../api/client-words.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
