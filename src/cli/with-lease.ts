@@ -47,14 +47,15 @@ export async function withLease(context: Context): Promise<number> {
     return await ended;
   } finally {
     renewing.abort();
-    if (isOwn) await freeLease(context, taken).catch((error: unknown) => reportNotFreed(context, taken, error));
+    if (isOwn) await freeLease(context, taken).catch((error: unknown) => reportNotFreed(context, taken, wanted, error));
   }
 }
 
-function reportNotFreed(context: Context, { device }: Taken, error: unknown): void {
+function reportNotFreed(context: Context, { device }: Taken, { ttl_s }: WantedLease, error: unknown): void {
   // The lease was broken or has expired: there is nothing to free.
   if (error instanceof CommandError && error.code === "device_leased") return;
-  context.say(printable(`zapd: ${device.name} could not be freed; its lease ends within a minute or two`));
+  const time = ttl_s <= 120 ? "a minute or two" : `${Math.ceil(ttl_s / 60)} minutes`;
+  context.say(printable(`zapd: ${device.name} could not be freed; its lease ends within ${time}`));
 }
 
 /** Waits for the program, passing on signals, and gives its exit status as a shell does. */

@@ -5,6 +5,9 @@ import { testFolder } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
 
 const folder = testFolder();
+const env = { PATH: process.env["PATH"], HOME: folder };
+const notFreed = { ok: false, error: { code: "storage_error", message: "The disk is full" } };
+const until = new Date(Date.now() + 600_000).toISOString();
 
 test("a lease that is not wanted and cannot be given back does not cost the one that is", async () => {
   const socket = join(folder, "zapd.sock");
@@ -15,7 +18,7 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
     if (id === "") return { ok: true, data: devices };
     if (request.method === "DELETE") {
       freed.push(request.headers.get("zapd-lease") ?? "");
-      return { ok: false, error: { code: "storage_error", message: "The disk is full" } };
+      return notFreed;
     }
     // Both are leased to somebody else at first, and become free at the same moment.
     const { wait_s } = (await request.json()) as { wait_s: number };
@@ -23,16 +26,34 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
     if (wait_s === 0 && !isRenewed) return { ok: false, error: { code: "device_leased", message: "Leased to ada" } };
     // The other answer has arrived by then.
     if (isRenewed) await Bun.sleep(200);
-    const until = new Date(Date.now() + 600_000).toISOString();
     return { ok: true, data: { device: devices.find((one) => one.id === id), action: "lease", token: id, until } };
   };
   const server = Bun.serve({ unix: socket, fetch: async (request) => Response.json(await answer(request)) });
   try {
-    const env = { PATH: process.env["PATH"], HOME: folder };
     const words = ["lease", "-d", "label:lab", "--wait", "10s", "--socket", socket];
     const { status, stdout } = await runZapd(words, { env });
     expect(status).toBe(0);
     expect([stdout.trim(), ...freed].toSorted()).toEqual(["a", "b"]);
+  } finally {
+    await server.stop(true);
+  }
+});
+
+test.each([
+  ["60s", "a minute or two"],
+  ["30m", "30 minutes"],
+])("a lease of %s that cannot be given back is said to end within %s", async (ttl, time) => {
+  const socket = join(folder, `${ttl}.sock`);
+  const taken = { ok: true, data: { device: { id: "a", name: "Set a" }, action: "lease", token: "a", until } };
+  const answer = ({ method }: Request) => Response.json(method === "DELETE" ? notFreed : taken);
+  const server = Bun.serve({ unix: socket, fetch: answer });
+  try {
+    const words = ["with-lease", "-d", "a", "--ttl", ttl, "--socket", socket, "--", "true"];
+    expect(await runZapd(words, { env })).toEqual({
+      stdout: "",
+      stderr: `zapd: Set a could not be freed; its lease ends within ${time}\n`,
+      status: 0,
+    });
   } finally {
     await server.stop(true);
   }
