@@ -1,4 +1,4 @@
-/** `zapd lease` on a group, with a daemon that answers as a real one seldom does. The rest is in the scripts. */
+/** `zapd lease` and `zapd with-lease`, with a daemon that answers as a real one seldom does. The rest is in the scripts. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { testFolder } from "../support/folder.ts";
