@@ -93,7 +93,10 @@ const impersonal =
   /^(device_(not_found|name_taken)|default_|group_|scene_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
 
 /** The text for people: the message (which may have several lines), "did you mean" behind it, the hint below; wrapped at `width`. */
-export function failureText(failure: Error & Partial<Failure>, width = Number.POSITIVE_INFINITY): string {
+export function failureText(
+  failure: Partial<Failure> & { readonly message: string },
+  width = Number.POSITIVE_INFINITY,
+): string {
   const { code = "", hint = "" } = failure;
   const message = impersonal.test(code)
     ? failure.message.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase())

@@ -9,6 +9,7 @@ import { neverAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";
+import { failureText } from "./explain.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { paintFor, table, unreadable } from "./print.ts";
 import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
@@ -81,8 +82,7 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
   const print = (step: StepResult) => {
     printed.add(step.at);
     context.print(stepLine(context, step));
-    for (const { message, hint } of failuresOf(step))
-      context.say([`zapd: ${printable(message)}.`, ...(hint ? [`      ${printable(hint)}`] : [])].join("\n"));
+    for (const failure of failuresOf(step)) context.say(failureText(failure));
   };
   try {
     const signal = context.deadline() ?? neverAborted;
@@ -113,7 +113,7 @@ function exitOf({ outcome, steps }: SceneResult): number {
 }
 
 /** The failures of a step: of each device, or of the step as a whole. */
-function failuresOf({ error, devices }: StepResult): readonly { message: string; hint?: string | undefined }[] {
+function failuresOf({ error, devices }: StepResult): NonNullable<StepResult["error"]>[] {
   const each = devices.flatMap((one) => one.error ?? []);
   return each.length > 0 ? each : error ? [error] : [];
 }
