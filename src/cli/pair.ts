@@ -47,41 +47,26 @@ export async function pair(context: Context): Promise<void> {
   if (context.json && isAsking) return context.print(first.text);
   // The pairing stays open for the command in the hint.
   if (first.data.step === "code" && !canAsk()) throw noTerminalForCodeError(name, first.data);
-  await cancellingOnFailure(context, name, async (stopped) => {
-    const signal = AbortSignal.any([stopped, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
-    const pending: PendingPairing = { name, step: first.data, signal, enter };
-    try {
-      done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));
-    } catch (error) {
-      if (error !== signal.reason || stopped.aborted) throw error;
-      throw expiredError(name);
-    }
-  });
-}
-
-async function cancel(context: Context, name: string): Promise<void> {
-  const called = await call(context, "cancelPairing", { id: name });
-  context.reportDone(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
-}
-
-/** Cancels the pairing when the work fails or Ctrl-C is pressed; then Ctrl-C ends the command too. */
-async function cancellingOnFailure(
-  context: Context,
-  name: string,
-  work: (stopped: AbortSignal) => Promise<void>,
-): Promise<void> {
   const stopped = new AbortController();
   const removeHandler = onSignal(["SIGINT"], () => stopped.abort());
+  const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
+  const pending: PendingPairing = { name, step: first.data, signal, enter };
   try {
-    await work(stopped.signal);
+    done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));
   } catch (error) {
+    // After Ctrl-C as well, which ends the command then.
     await call(context, "cancelPairing", { id: name }, { quiet: true }).catch(() => {});
-    if (!stopped.signal.aborted) throw error;
+    if (!stopped.signal.aborted) throw error === signal.reason ? expiredError(name) : error;
     removeHandler();
     process.kill(process.pid, "SIGINT");
   } finally {
     removeHandler();
   }
+}
+
+async function cancel(context: Context, name: string): Promise<void> {
+  const called = await call(context, "cancelPairing", { id: name });
+  context.reportDone(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
 }
 
 function secondsLeft({ expires_at }: Result<"pairDevice">): number {
