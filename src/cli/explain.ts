@@ -129,7 +129,7 @@ export function printFailure(
 }
 
 /** A text of the daemon for a terminal, with its instants in local time. */
-function withLocalTimes(text: string): string {
+export function withLocalTimes(text: string): string {
   return printable(text).replace(/\b\d{4}-\d\d-\d\dT[\d:.]+Z/g, localTime);
 }
 

@@ -273,6 +273,14 @@ describe("what comes back", () => {
     expect(told(refused, done(livingRoom.id)).notice).toBeNull();
   });
 
+  test("the end of another's lease is told in local time", () => {
+    const hint = "ada has it until 2020-07-15T10:00:00.000Z. To take it away: zapd lease break";
+    const failure = { code: "device_leased", message: "Living Room is leased to ada", hint };
+    expect(told(driving(), { name: "failed", id: livingRoom.id, failure }).notice?.hint).toMatch(
+      /^ada has it until \d+ Jul \d\d:\d\d\. To take it away: zapd lease break$/,
+    );
+  });
+
   test("a lost daemon is said, closes what waits for it, and is forgotten when it is back", () => {
     const lost = told(after(driving(), "/").model, { name: "connection", isLost: true });
     expect([lost.isDisconnected, lost.mode.name]).toEqual([true, "keys"]);

@@ -5,6 +5,7 @@ import type { Failure } from "../../api/errors.ts";
 import { pressLimits } from "../../api/limits.ts";
 import type { Device, State } from "../../api/schemas.ts";
 import { printable } from "../../system/printable.ts";
+import { withLocalTimes } from "../explain.ts";
 import {
   alternativeTo,
   availabilityOf,
@@ -271,8 +272,8 @@ function commandFailed(model: Model, { id, what, failure }: Event & { name: "fai
 
 function noticeOf({ code, message, hint }: Failure): Notice {
   // The hint would list the keys, which are drawn already.
-  const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: printable(hint) };
-  return { text: printable(message), ...advice, isFailure: true };
+  const advice = hint === undefined || code === "unsupported_key" ? {} : { hint: withLocalTimes(hint) };
+  return { text: withLocalTimes(message), ...advice, isFailure: true };
 }
 
 function nameOf(model: Model, id: string): string {
