@@ -44,17 +44,17 @@ function noteFolders(): string[] {
 }
 
 /** Whether a file belongs to this user, and nobody else may write it. */
-function isOurs(path: string, is: (found: { isDirectory(): boolean; isSocket(): boolean }) => boolean): boolean {
+function isOurs(path: string, is: "isDirectory" | "isSocket"): boolean {
   try {
     const found = lstatSync(path);
     const uid = process.getuid?.();
-    return is(found) && (uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0));
+    return found[is]() && (uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0));
   } catch {
     return false;
   }
 }
 
-const isOurFolder = (path: string) => isOurs(path, (found) => found.isDirectory());
+const isOurFolder = (path: string) => isOurs(path, "isDirectory");
 
 /** Writes the note of this daemon, where it can, and gives the function that removes it. */
 export function writeNote(socket: string, kind: Kind): () => void {
@@ -99,7 +99,7 @@ function isAlive(pid: number): boolean {
 export async function runningDaemons(): Promise<DaemonNote[]> {
   const noted = noteFolders().filter(isOurFolder).flatMap(notesIn);
   const answering = await Promise.all(
-    noted.map(({ socket }) => isOurs(socket, (found) => found.isSocket()) && currentRuntime().isListening(socket)),
+    noted.map(({ socket }) => isOurs(socket, "isSocket") && currentRuntime().isListening(socket)),
   );
   const sockets = new Set<string>();
   return noted
