@@ -119,7 +119,8 @@ test("what is pasted is told from what is typed", () => {
 
 test("a paste of any length is one, of which the beginning is kept: nothing in it is a key", () => {
   const text = `\x1b[200~begun${"q".repeat(200_000)}\x1b[201~h`;
-  for (const size of [4_096, 65_536, 199_999]) {
+  // The last one ends in the middle of what ends the paste.
+  for (const size of [4_096, 65_536, 200_013]) {
     let pending = "";
     const inputs: Input[] = [];
     for (let from = 0; from < text.length; from += size) {
