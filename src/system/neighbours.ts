@@ -1,5 +1,6 @@
 /** The neighbour (ARP) table of the system: the MAC address behind an address of the local network (SECURITY.md 2.4). */
 import { readFileSync } from "node:fs";
+import { systemCode } from "../api/errors.ts";
 
 export interface Neighbours {
   /** The MAC address behind an IPv4 address, lower case with colons; `null` where the table has none. */
@@ -23,9 +24,9 @@ export function neighboursOf(read: () => string = readTable, now: () => number =
     readAt = now();
     try {
       table = parseNeighbours(read());
-    } catch {
-      // Another system, or no permission: the next read would fail too.
-      readable = false;
+    } catch (error) {
+      // Another system, or no permission: the next read would fail too. Where only file descriptors are used up, it may not.
+      readable = ["EMFILE", "ENFILE"].includes(systemCode(error));
       table = new Map();
     }
   }

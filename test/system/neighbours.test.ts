@@ -52,6 +52,18 @@ test("the table is read anew after a second, and never again where it cannot be 
   expect([neighbours.macOf("192.168.1.20"), reads]).toEqual([null, 4]);
 });
 
+test("the table is read again once there are file descriptors for it", () => {
+  let now = 0;
+  const read = () => {
+    if (now < 100) throw Object.assign(new Error("too many open files"), { code: "EMFILE" });
+    return table;
+  };
+  const neighbours = neighboursOf(read, () => now);
+  expect(neighbours.macOf("192.168.1.20")).toBeNull();
+  now = 100;
+  expect(neighbours.macOf("192.168.1.20")).toBe("3c:59:1e:00:00:0a");
+});
+
 test.skipIf(!existsSync("/proc/net/arp"))(
   "T29 the system's own table is read where it can be, and loopback has no entries in it",
   () => {
