@@ -78,6 +78,8 @@ export function inSlices<Frame>(socket: net.Socket, reading: Reading<Frame>): Sl
   };
   return {
     push(piece) {
+      // A closed connection may still receive for a moment, and nobody would read what it has kept.
+      if (!reading.isOpen()) return;
       pieces.push(piece);
       if (nextSlice === undefined) readOrFail();
     },

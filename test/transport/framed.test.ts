@@ -1,10 +1,11 @@
 /** Lines of frames, each with its length before it: whatever the pieces are that it comes in, and whoever is at the other end. */
 import { afterEach, describe, expect, test } from "bun:test";
-import type net from "node:net";
+import net from "node:net";
 import { createServer } from "node:tls";
 import fc from "fast-check";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { FrameSplitter, openFramed } from "../../src/transport/framed.ts";
+import { inSlices } from "../../src/transport/slices.ts";
 import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
 
@@ -114,4 +115,28 @@ describe("a line of frames", () => {
     await until("it has ended", () => !line.open);
     expect(performance.now() - takenAt).toBeLessThan(600);
   });
+});
+
+test("what comes over a connection that is already closed is not kept", async () => {
+  const reader = inSlices<Buffer>(new net.Socket(), {
+    slice: { ms: 100, frames: 100 },
+    split: (piece) => [piece].values(),
+    bytesOf: (piece) => piece.length,
+    take() {},
+    isOpen: () => false,
+    failed() {},
+  });
+  const pieces = Array.from({ length: 100 }, () => {
+    const piece = Buffer.alloc(1_024);
+    reader.push(piece);
+    return new WeakRef(piece);
+  });
+  const kept = () => pieces.filter((piece) => piece.deref() !== undefined).length;
+  // A reference that was looked at lives until the turn is over.
+  for (let round = 0; round < 10 && kept() > 0; round++) {
+    await Bun.sleep(20);
+    Bun.gc(true);
+  }
+  expect(kept()).toBeLessThan(10);
+  reader.whenRead(() => {});
 });
