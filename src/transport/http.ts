@@ -119,9 +119,15 @@ export class DeviceHttp {
     const kept = this.#take();
     // Without a wait the machine cannot have slept.
     if (kept && this.#isReady(kept)) return send(kept, signal, this.#limit);
-    return this.#withTimeout(signal, async (within) =>
-      send(await unlessSlept(this.#provenConnection(kept, within)), within),
-    );
+    return this.#withTimeout(signal, async (within) => {
+      const preparing = this.#provenConnection(kept, within);
+      const connection = await unlessSlept(preparing).catch(async (error: unknown) => {
+        // After a sleep the connection may be open, though nothing is sent over it.
+        await preparing.then((unused) => this.#keep(unused)).catch(() => {});
+        throw error;
+      });
+      return send(connection, within);
+    });
   }
 
   /** Lets the device prove again who it is before the next command. */

@@ -1,5 +1,5 @@
 /** Calls to a device over kept connections: reads are tried twice, commands sent once, and only to who has proven to be it. */
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { bodyText, DeviceHttp, deadline, type Read } from "../../src/transport/http.ts";
@@ -277,4 +277,23 @@ describe.concurrent("proof of who is there", () => {
       await until(`nothing is left open after ${JSON.stringify(who)}`, () => tv.open === 0);
     }
   });
+});
+
+test("a command that is old after a sleep is not sent, and its connection is closed with the others", async () => {
+  const tv = await device((heard) => (heard.target === "/who" ? answer(200, "me") : answer(200)));
+  const now = performance.now.bind(performance);
+  let asleepMs = 0;
+  const clock = spyOn(performance, "now").mockImplementation(() => now() + asleepMs);
+  try {
+    const http = client(tv, async (read) => {
+      await me(read);
+      asleepMs = 60_000;
+    });
+    expect(await failureOf(http.command("/press", never))).toStartWith("device_busy: did not get the command");
+    http.close();
+    await until("nothing is left open", () => tv.open === 0, 2_000);
+    expect(said(tv.heard)).toEqual(["1 GET /who"]);
+  } finally {
+    clock.mockRestore();
+  }
 });
