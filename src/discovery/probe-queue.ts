@@ -45,7 +45,7 @@ export class ProbeQueue<D> {
   readonly #found = new Map<string, D>();
   readonly #hosts = new Map<string, Host>();
   readonly #seats = new Seats();
-  #waiting: { host: string; work(): Promise<void> }[] = [];
+  #waiting: { host: Host; work(): Promise<void> }[] = [];
   #running = 0;
   #added = 0;
 
@@ -61,10 +61,11 @@ export class ProbeQueue<D> {
     const no = Promise.resolve(false);
     if (!lead || lead.port < 1 || lead.port > 65_535 || this.#deps.platformHost.isOwnListener(lead)) return no;
     const key = `${platform.name} ${lead.host} ${lead.port} ${lead.path ?? ""} ${only ?? ""}`;
-    const host = this.#host(lead.host);
+    const host = this.#hosts.get(lead.host) ?? { added: 0, running: 0, started: 0 };
     const most = host.added < reserved.perHost ? limits.candidates + reserved.candidates : limits.candidates;
     if (this.#seen.has(key) || this.#added >= most || host.added >= perHost.candidates) return no;
     this.#seen.add(key);
+    this.#hosts.set(lead.host, host);
     this.#added++;
     host.added++;
     return new Promise((resolve) => {
@@ -74,7 +75,7 @@ export class ProbeQueue<D> {
         if (!taken) this.#seen.delete(key);
         resolve(taken);
       };
-      this.#waiting.push({ host: lead.host, work });
+      this.#waiting.push({ host, work });
       this.#next();
     });
   }
@@ -91,18 +92,11 @@ export class ProbeQueue<D> {
     return [...this.#found.values()];
   }
 
-  #host(address: string): Host {
-    const host = this.#hosts.get(address) ?? { added: 0, running: 0, started: 0 };
-    this.#hosts.set(address, host);
-    return host;
-  }
-
   /** The next probe: of those that wait, the first of the host with the fewest probes started. */
   #nextIndex(): number {
     let next = -1;
     let least = Number.POSITIVE_INFINITY;
-    for (const [at, { host: address }] of this.#waiting.entries()) {
-      const host = this.#host(address);
+    for (const [at, { host }] of this.#waiting.entries()) {
       if (host.running >= perHost.identifiedAtOnce || host.started >= least) continue;
       next = at;
       least = host.started;
@@ -115,11 +109,11 @@ export class ProbeQueue<D> {
       const at = this.#nextIndex();
       const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
       if (!next) break;
-      const host = this.#host(next.host);
+      const { host, work } = next;
       this.#running++;
       host.running++;
       host.started++;
-      void next.work().finally(() => {
+      void work().finally(() => {
         this.#running--;
         host.running--;
         this.#next();
