@@ -2,11 +2,9 @@
  * A connection to a device over TLS that carries frames, each preceded by its length; a platform reads their content. The size of a
  * frame, the frames read in a while, and the bytes that the device leaves unread are limited.
  */
-import { textOf } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
-import { inSlices, sendIfRead, unread } from "./slices.ts";
+import { type ConnectionEnd, disconnected, type OpenConnection, SlicedConnection } from "./sliced-connection.ts";
 import { certificateOf, connectSocket, fingerprint, refuseOwnListener, type Secure } from "./socket.ts";
-import type { ConnectionEnd, OpenConnection } from "./websocket.ts";
 
 /** Reads the lengths of a frame's head and body; `null` while too few bytes have come. */
 export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
@@ -38,54 +36,28 @@ export async function openFramed(options: FramedOptions, signal: AbortSignal): P
   refuseOwnListener(options.address, options.platformHost);
   const socket = await connectSocket(options.address, options.secure ?? {}, signal);
   const certificate = certificateOf(socket);
-  let isOpen = true;
-  let lastReceivedAt = performance.now();
-  const end = (reason: string) => {
-    if (!isOpen) return;
-    isOpen = false;
-    socket.destroy();
-    options.onEnd({ code: null, reason });
-  };
-  socket.on("error", () => end("broke the connection"));
   const frames = new FrameSplitter(options);
-  const reader = inSlices(socket, {
+  const connection = new SlicedConnection<Buffer>(socket, {
     slice: { ms: 100, frames: 100 },
     split: (piece) => frames.push(piece),
     bytesOf: (body) => body.length,
     take: options.onFrame,
-    isOpen: () => isOpen,
-    failed: (error) => end(textOf(error)),
-  });
-  for (const event of ["close", "end"]) socket.on(event, () => reader.whenRead(() => end("closed the connection")));
-  socket.on("data", (bytes: Buffer) => {
-    lastReceivedAt = performance.now();
-    reader.push(bytes);
+    onEnd: options.onEnd,
   });
   return {
     certificate,
     fingerprint: certificate && fingerprint(certificate),
     get lastReceivedAt() {
-      return lastReceivedAt;
+      return connection.lastReceivedAt;
     },
     get open() {
-      return isOpen;
+      return connection.isOpen;
     },
-    send(frame) {
-      if (isOpen && !sendIfRead(socket, frame)) end(unread);
-    },
-    close() {
-      if (!isOpen) return;
-      isOpen = false;
-      socket.end();
-      setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
-      options.onEnd({ code: null, reason: "was disconnected by zapd" });
-    },
-    destroy: () => end("was disconnected by zapd"),
+    send: (frame) => connection.send(frame),
+    close: () => connection.end(disconnected, []),
+    destroy: () => connection.end(disconnected),
   };
 }
-
-/** Time for the last frame to be sent. */
-const closeTimeoutMs = 1_000;
 
 /** Cuts what comes into frames; keeps no more than one of them. */
 export class FrameSplitter {

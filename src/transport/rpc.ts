@@ -8,13 +8,8 @@ import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
 import { isJson, type Json, readJson } from "./json.ts";
 import type { Session, SessionEnd } from "./session.ts";
-import {
-  type ConnectionEnd,
-  type OpenConnection,
-  openWebSocket,
-  type WebSocketConnection,
-  type WebSocketOptions,
-} from "./websocket.ts";
+import type { ConnectionEnd, OpenConnection } from "./sliced-connection.ts";
+import { openWebSocket, type WebSocketConnection, type WebSocketOptions } from "./websocket.ts";
 
 export interface RpcOptions {
   readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;

@@ -5,10 +5,10 @@
  */
 import { createHash } from "node:crypto";
 import type net from "node:net";
-import { closedBeforeSending, DeviceError, protocolError, textOf, ZapdError } from "../api/errors.ts";
+import { closedBeforeSending, DeviceError, protocolError, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
-import { inSlices, sendIfRead, unread } from "./slices.ts";
+import { type ConnectionEnd, disconnected, type OpenConnection, SlicedConnection } from "./sliced-connection.ts";
 import { connectSocket, fingerprintOf, hostLine, loopHeader, refuseOwnListener, requireCertificate } from "./socket.ts";
 import { type Frame, FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
@@ -17,13 +17,8 @@ const defaultHandshakeTimeoutMs = 10_000;
 const maxHeadBytes = 16 * 1024;
 /** RFC 6455 7.4.1. */
 const normalClosure = 1_000;
+/** Time for the device to answer our close frame. */
 const closeTimeoutMs = 1_000;
-
-/** How a connection ended: with the close code of the device, where it sent one. */
-export interface ConnectionEnd {
-  readonly code: number | null;
-  readonly reason: string;
-}
 
 export interface WebSocketOptions {
   readonly address: Address;
@@ -38,19 +33,6 @@ export interface WebSocketOptions {
   onText(text: string): void;
   /** Called once, when an open connection ends. */
   onEnd(end: ConnectionEnd): void;
-}
-
-/** An open connection, whatever its messages look like. */
-export interface OpenConnection {
-  readonly open: boolean;
-  /** On the monotonic clock. */
-  readonly lastReceivedAt: number;
-  /** SHA-256 of the device's certificate in lower-case hex; `null` without TLS. */
-  readonly fingerprint: string | null;
-  /** Closes it by the protocol; after a second it is closed whatever the device does. */
-  close(): void;
-  /** Closes it at once. */
-  destroy(): void;
 }
 
 export interface WebSocketConnection extends OpenConnection {
@@ -162,59 +144,39 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
   const frames = new FrameReader({ maxBytes, maxFragments: 1_024 });
   const fingerprint = fingerprintOf(socket);
   if (options.tls && fingerprint === null) throw protocolError("showed no certificate");
-  let isOpen = true;
   let isClosing = false;
-  let lastReceivedAt = performance.now();
   const pongWaiters = new Map<string, () => void>();
   let pings = 0;
-  const end = (why: ConnectionEnd, closeFrame?: Uint8Array) => {
-    if (!isOpen) return;
-    isOpen = false;
-    if (closeFrame) {
-      socket.end(closeFrame);
-      setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
-    } else socket.destroy();
-    options.onEnd(why);
-  };
   const send = (opcode: number, payload: Uint8Array) => {
-    if (isOpen && !isClosing && !sendIfRead(socket, frameOf(opcode, payload))) end({ code: null, reason: unread });
+    if (connection.isOpen && !isClosing) connection.send(frameOf(opcode, payload));
   };
   const handleFrame = (frame: Frame) => {
     // After our close frame all is ignored: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
-    if (isClosing) return end(frame.kind === "close" ? frame : { code: null, reason: "was disconnected by zapd" });
+    if (isClosing) return connection.end(frame.kind === "close" ? frame : disconnected);
     // A close frame is answered with the same code (RFC 6455 5.5.1).
-    if (frame.kind === "close") return end(frame, frameOf(opcodes.close, codeBytes(frame.code)));
+    if (frame.kind === "close") return connection.end(frame, [frameOf(opcodes.close, codeBytes(frame.code))]);
     if (frame.kind === "text") options.onText(frame.text);
     else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
     else if (frame.kind === "pong") pongWaiters.get(Buffer.from(frame.bytes).toString())?.();
   };
-  const reader = inSlices(socket, {
+  const { rest, isOver } = takeOver();
+  const connection = new SlicedConnection<Frame>(socket, {
     slice: { ms: 20, frames: 400 },
     split: (piece) => frames.push(piece),
     bytesOf: (frame) => (frame.kind === "text" ? frame.text.length : 0),
     take: handleFrame,
-    isOpen: () => isOpen,
-    failed: (error) => end({ code: null, reason: textOf(error) }),
+    onEnd: options.onEnd,
   });
-  const received = (bytes: Buffer) => {
-    lastReceivedAt = performance.now();
-    reader.push(bytes);
-  };
-  const { rest, isOver } = takeOver();
-  socket.on("data", received);
-  socket.on("error", () => end({ code: null, reason: "broke the connection" }));
-  const hungUp = () => reader.whenRead(() => end({ code: null, reason: "closed the connection" }));
-  for (const event of ["close", "end"]) socket.on(event, hungUp);
   // Read once the caller has the connection.
-  if (rest.length > 0) queueMicrotask(() => received(rest));
-  if (isOver) queueMicrotask(hungUp);
+  if (rest.length > 0) queueMicrotask(() => connection.receive(rest));
+  if (isOver) queueMicrotask(() => connection.hungUp());
   return {
     fingerprint,
     get lastReceivedAt() {
-      return lastReceivedAt;
+      return connection.lastReceivedAt;
     },
     get open() {
-      return isOpen && !isClosing;
+      return connection.isOpen && !isClosing;
     },
     send: (text) => send(opcodes.text, new TextEncoder().encode(text)),
     ping: () => send(opcodes.ping, new Uint8Array()),
@@ -232,12 +194,12 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
       });
     },
     close() {
-      if (!isOpen || isClosing) return;
+      if (!connection.isOpen || isClosing) return;
       send(opcodes.close, codeBytes(normalClosure));
       isClosing = true;
-      setTimeout(() => end({ code: null, reason: "was disconnected by zapd" }), closeTimeoutMs).unref?.();
+      setTimeout(() => connection.end(disconnected), closeTimeoutMs).unref?.();
     },
-    destroy: () => end({ code: null, reason: "was disconnected by zapd" }),
+    destroy: () => connection.end(disconnected),
   };
 }
 

@@ -3,7 +3,8 @@ import net from "node:net";
 import tls from "node:tls";
 import { ZapdError } from "../../src/api/errors.ts";
 import { createCertificate } from "../../src/simulators/webos.ts";
-import { type ConnectionEnd, openWebSocket, type WebSocketConnection } from "../../src/transport/websocket.ts";
+import type { ConnectionEnd } from "../../src/transport/sliced-connection.ts";
+import { openWebSocket, type WebSocketConnection } from "../../src/transport/websocket.ts";
 import { listening } from "../support/listening.ts";
 import { type ClientFrame, opened, takeFrames } from "../support/websocket-frames.ts";
 

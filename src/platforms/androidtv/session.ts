@@ -7,7 +7,7 @@ import { orAborted, until } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { Message } from "../../transport/protobuf.ts";
 import { RpcSession } from "../../transport/rpc.ts";
-import type { ConnectionEnd } from "../../transport/websocket.ts";
+import type { ConnectionEnd } from "../../transport/sliced-connection.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem } from "./certificate.ts";
 import { refusedBeforeGreeting } from "./failures.ts";

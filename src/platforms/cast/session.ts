@@ -8,7 +8,7 @@ import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json, readJson, text } from "../../transport/json.ts";
 import { RpcSession } from "../../transport/rpc.ts";
-import type { ConnectionEnd } from "../../transport/websocket.ts";
+import type { ConnectionEnd } from "../../transport/sliced-connection.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { decode, encode, framing } from "./frames.ts";
 import { type Media, namespaces, type Receiver, readId, readMedia, readReceiver, receiverId } from "./protocol.ts";
