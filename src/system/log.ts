@@ -45,7 +45,11 @@ const colours: Record<LogLevel, string> = { error: "\x1b[31m", warn: "\x1b[33m",
 export function createLog(options: LogOptions): Log {
   const secrets = new Set<string>();
   const redact = (text: string, echoed: readonly string[] = []) => {
-    const hidden = [...[...secrets].flatMap((secret) => placesOf(secret, text)), ...loginsIn(text), ...tokensIn(text)];
+    const hidden = [
+      ...[...secrets].flatMap((secret) => placesOf(secret, text)),
+      ...(text.includes("@") ? matchesOf(login, text) : []),
+      ...matchesOf(tokenForm.all, text),
+    ];
     if (hidden.length === 0) return text;
     const folded = text.toLowerCase();
     const echoes = echoed.flatMap((word) => placesOf(word.trim().toLowerCase(), folded));
@@ -93,15 +97,8 @@ function placesOf(word: string, text: string): Place[] {
   return places;
 }
 
-function loginsIn(text: string): Place[] {
-  return text.includes("@")
-    ? [...text.matchAll(login)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }))
-    : [];
-}
-
-function tokensIn(text: string): Place[] {
-  if (!text.includes(tokenForm.prefix)) return [];
-  return [...text.matchAll(tokenForm.all)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }));
+function matchesOf(pattern: RegExp, text: string): Place[] {
+  return [...text.matchAll(pattern)].map(({ index, 0: found }) => ({ from: index, to: index + found.length }));
 }
 
 /** The text with `[redacted]` in each of the places; once for places that overlap. */
