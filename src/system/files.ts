@@ -44,19 +44,15 @@ export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"):
   }
 }
 
-export interface WriteOptions {
-  /** Keeps the replaced content as `<path>.bak`. */
-  readonly backup?: boolean;
-}
-
 /**
  * Writes a file whole or not at all: a temporary file beside it, fsync, rename, fsync of the folder. Once it returns, the
- * content survives kill -9 and a power cut. Fails with `storage_error`; then nothing has changed.
+ * content survives kill -9 and a power cut. Fails with `storage_error`; then nothing has changed. `backup` keeps the replaced
+ * content as `<path>.bak`.
  */
 export async function writeAtomically(
   path: string,
   content: string | Uint8Array,
-  { backup = false }: WriteOptions = {},
+  { backup = false }: { readonly backup?: boolean } = {},
 ): Promise<void> {
   const folder = dirname(path);
   const temporary = temporaryFor(path);
