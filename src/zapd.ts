@@ -202,7 +202,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
         devices.journal.publish({ type: "discovery.finished", found: ids.length, added: added.length });
       };
     },
-    debug: (message) => log.debug(message),
     warn: (message) => log.recurring(message, "warn"),
   });
   const app = createApp({

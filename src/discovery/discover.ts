@@ -169,10 +169,10 @@ export class Discovery<D> {
   }
 
   async #scan(window: ScanWindow): Promise<D[]> {
-    const { platforms, config, warn, debug } = this.#deps;
+    const { platforms, platformHost, config, warn } = this.#deps;
     const { interfaces, hosts } = config();
     const asked = wantedInterfaces(interfaces);
-    debug(
+    platformHost.debug(
       `searching on ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );
     const identify = (platform: Platform, lead: Lead) => this.#identify(platform, lead, this.#stopped.signal);

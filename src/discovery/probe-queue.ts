@@ -29,13 +29,12 @@ interface Host {
 }
 
 export interface ProbeDependencies<D> {
-  readonly platformHost: Pick<PlatformHost, "isOwnListener">;
+  readonly platformHost: Pick<PlatformHost, "isOwnListener" | "debug">;
   identify(platform: Platform, lead: Lead): Promise<Sighting>;
   /** The known device at an address that a probe would turn on: it counts as found without a probe. */
   sleepingAt?(platform: string, address: Address): D | null;
   /** Takes in a device as soon as it is identified; a new one needs one of the scan's seats. */
   addFound(finding: FoundDevice, seats: Seats): Promise<D>;
-  debug(message: string): void;
 }
 
 /** Probes each address once until the scan is joined, a limited number in all and at a time. */
@@ -137,7 +136,7 @@ export class ProbeQueue<D> {
       );
       return true;
     } catch (error) {
-      this.#deps.debug(`${lead.host}:${lead.port} is not a ${platform.name} device: ${textOf(error)}`);
+      this.#deps.platformHost.debug(`${lead.host}:${lead.port} is not a ${platform.name} device: ${textOf(error)}`);
       return false;
     }
   }

@@ -47,7 +47,6 @@ beforeEach(async () => {
     platformHost,
     config: () => config.running.discovery,
     addFound: (finding) => devices.adding.addFound(finding),
-    debug: () => {},
     warn: () => {},
   });
   ({ registry, devices } = await openDevices(folder, [platform], {

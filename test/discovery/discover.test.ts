@@ -67,7 +67,6 @@ function look(
       findings.push({ ...finding, at: performance.now() - start });
       return finding.sighting.identity;
     },
-    debug: () => {},
     warn: (message) => warnings.push(message),
   });
   cleanups.push(() => discovery.stop());

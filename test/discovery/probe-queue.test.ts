@@ -13,10 +13,9 @@ function intakeOf(
   found?: (sighting: Sighting) => Promise<string>,
 ): ProbeQueue<string> {
   return new ProbeQueue<string>({
-    platformHost: { isOwnListener: ({ port }) => port === 7_272 },
+    platformHost: { isOwnListener: ({ port }) => port === 7_272, debug() {} },
     identify: (_platform, address) => identify(address),
     addFound: async ({ sighting }) => (found ? found(sighting) : sighting.identity),
-    debug: () => {},
   });
 }
 
