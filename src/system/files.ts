@@ -161,14 +161,10 @@ export function readRegularFile(path: string, maxBytes: number): string | null {
  * and what `check` throws for its owner or mode.
  */
 export function readUtf8(path: string, maxBytes: number, check: (found: Stats) => void): string | null {
-  const text = read(path, maxBytes, (file) => {
+  const bytes = read(path, maxBytes, (file) => {
     check(fstatSync(file));
-    return readFileSync(file, "utf8");
+    return readFileSync(file);
   });
-  // Read as text, because making the first Buffer takes as long as reading the file. Invalid UTF-8 reads as U+FFFD, which the
-  // file may also contain: then its bytes are checked.
-  if (!text?.includes("\ufffd")) return text;
-  const bytes = read(path, maxBytes, (file) => readFileSync(file));
   return bytes && new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
 }
 
