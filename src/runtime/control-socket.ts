@@ -30,8 +30,7 @@ export async function claimSocket<T>(
   by?: "daemon.socket" | undefined,
   usual = path,
 ): Promise<T> {
-  // Not a Buffer: making the first one takes longer than binding.
-  const bytes = new TextEncoder().encode(path).length;
+  const bytes = Buffer.byteLength(path);
   if (bytes > longestSocketPath) {
     throw new ZapdError(
       "config_invalid",
