@@ -15,7 +15,11 @@ async function start(): Promise<Zapd> {
 
 export default {
   async fetch(request: Request): Promise<Response> {
-    zapd ??= start();
+    // After a failure, such as a wrong setting, the next request starts it again.
+    zapd ??= start().catch((error: unknown) => {
+      zapd = undefined;
+      throw error;
+    });
     return (await zapd).fetch(request);
   },
 };

@@ -110,6 +110,22 @@ test("it does all in a program of Node 20, which lacks some of the language", as
   expect(stdout).toBe("200 200 200\n");
 });
 
+test("served as a module it starts with the next request, when the config that prevented it is corrected", () => {
+  const script = `
+    import { writeFileSync } from "node:fs";
+    const { default: served } = await import(${JSON.stringify(join(root, "src/fetch.ts"))});
+    const ask = () => served.fetch(new Request("http://127.0.0.1/v1/health", { headers: { host: "127.0.0.1" } }));
+    for (const config of ["[daemon\\n", "[discovery]\\non_start = false\\n"]) {
+      writeFileSync(process.env.ZAPD_CONFIG, config);
+      console.log(await ask().then(({ status }) => status, ({ code }) => code));
+    }
+    process.exit();
+  `;
+  const env = { ...process.env, ZAPD_CONFIG: join(folder, "served.toml"), ZAPD_STATE_DIR: join(folder, "served") };
+  const { stdout } = spawnSync(process.execPath, ["-e", script], { cwd: folder, env, encoding: "utf8" });
+  expect(stdout).toBe("config_invalid\n200\n");
+});
+
 test("who makes it trusted vouches for Requests without a Host; those that have one are judged by it", async () => {
   const trusting = await createZapd({
     config: join(folder, "config.toml"),
