@@ -29,9 +29,13 @@ export async function sendMagicPackets(
   port: number,
 ): Promise<void> {
   const socket = createSocket("udp4");
-  socket.on("error", () => {});
   try {
-    await new Promise<void>((resolve) => socket.bind(0, () => resolve()));
+    const isBound = await new Promise<boolean>((resolve) => {
+      // Where no file descriptor is left.
+      socket.on("error", () => resolve(false));
+      socket.bind(0, () => resolve(true));
+    });
+    if (!isBound) return;
     socket.setBroadcast(true);
     const sent = macs.flatMap((mac) => destinations.map((host) => send(socket, magicPacket(mac), port, host)));
     await Promise.all(sent);

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
 import { magicPacket, sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 import { until } from "../support/http-device.ts";
+import { root } from "../support/sources.ts";
 
 test("a magic packet is six bytes of 0xff and the address sixteen times", () => {
   expect(Buffer.from(magicPacket("02:0a:FF:00:10:25")).toString("hex")).toBe(
@@ -27,4 +29,16 @@ test("one packet goes to each destination for each address, and a destination th
 test("without addresses nothing is sent, and nothing is left open", async () => {
   await sendMagicPackets([], ["127.0.0.1"], 9);
   await sendMagicPackets(["02:00:00:00:00:01"], [], 9);
+});
+
+test("where no file descriptor is left, it ends all the same", () => {
+  const script = `
+    import { openSync } from "node:fs";
+    import { sendMagicPackets } from "./src/transport/wake-on-lan.ts";
+    try { for (;;) openSync("/dev/null"); } catch {}
+    const late = new Promise((resolve) => setTimeout(resolve, 5_000, "never"));
+    console.log(await Promise.race([sendMagicPackets(["02:00:00:00:00:01"], ["127.0.0.1"], 9).then(() => "ended"), late]));
+    process.exit();`;
+  const words = ["-c", 'ulimit -n 256 && exec "$@"', "sh", process.execPath, "-e", script];
+  expect(execFileSync("sh", words, { cwd: root, encoding: "utf8" })).toBe("ended\n");
 });
