@@ -224,10 +224,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
       return examineFrom(places, async (request) => app.fetch(request, ownCall));
     },
-    mcp() {
-      mcp ??= openMcp();
-      return mcp;
-    },
+    mcp: () => (mcp ??= openMcp()),
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings(), ...mqtt.warnings()],
     mqtt: () => mqtt.status,
   });
@@ -262,7 +259,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     async request(input, init) {
       const request =
         input instanceof Request ? new Request(input, init) : new Request(new URL(input, "http://zapd"), init);
-      if (prefix === "" || !new URL(request.url).pathname.startsWith(`${prefix}/`)) return app.fetch(request, ownCall);
+      if (!new URL(request.url).pathname.startsWith(`${prefix}/`)) return app.fetch(request, ownCall);
       return app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, ownCall));
     },
     async start() {
