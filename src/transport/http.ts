@@ -208,7 +208,11 @@ export class DeviceHttp {
   }
 
   async #exchangeAndKeep(on: HttpConnection, exchange: Exchange, signal: AbortSignal, limit?: Limit): Promise<Answer> {
-    const { answer, connection } = await this.#exchange(on, exchange, signal, limit);
+    const { answer, connection } = await this.#exchange(on, exchange, signal, limit).catch((error: unknown) => {
+      // Still usable where the request has characters that no request may have: nothing was sent.
+      this.#keep(on);
+      throw error;
+    });
     this.#keep(connection);
     return answer;
   }

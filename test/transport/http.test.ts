@@ -174,6 +174,19 @@ describe.concurrent("connections", () => {
     expect(tv.open).toBe(4);
   });
 
+  test("of a request that cannot be written are kept for the next, and closed by close", async () => {
+    const tv = await device(() => answer(200));
+    const http = client(tv);
+    const unwritable = { headers: { SOAPACTION: '"urn:é:service"' }, body: "<a/>" };
+    const refused = "internal_error: A request to a device contained invalid characters";
+    expect(await failureOf(http.command("/a", never, unwritable))).toBe(refused);
+    expect(await failureOf(http.read("/b", never, unwritable))).toBe(refused);
+    await http.read("/c", never);
+    expect(said(tv.heard)).toEqual(["1 GET /c"]);
+    http.close();
+    await until("all are closed", () => tv.open === 0, 2_000);
+  });
+
   test("of an exchange alone are its own, announced as such, and closed", async () => {
     const tv = await device(() => answer(200));
     const http = client(tv);
