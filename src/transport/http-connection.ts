@@ -139,12 +139,9 @@ export class HttpConnection {
 
   #ended(cause?: Error): void {
     this.usable = false;
-    const reader = this.#reader;
-    if (!reader) return;
     try {
-      if (cause) throw hungUp("broke the connection", cause);
-      reader.end();
-      this.#settle?.();
+      if (!cause) this.#reader?.end();
+      this.#settle?.(cause && hungUp("broke the connection", cause));
     } catch (error) {
       this.#settle?.(error as ZapdError);
     }
@@ -249,26 +246,23 @@ export class AnswerReader {
 
   #readBody(): void {
     const framing = this.#framing;
-    if (framing.by === "none") return this.#finish(true);
-    if (framing.by === "close") return this.#keep(this.#take(this.#pending.length));
-    if (framing.by === "length") {
-      const bytes = this.#take(Math.min(framing.left, this.#pending.length));
-      framing.left -= bytes.length;
-      this.#keep(bytes);
-      if (framing.left === 0) this.#finish(true);
-      return;
-    }
-    this.#readChunks(framing);
+    if (framing.by === "none") this.#finish(true);
+    else if (framing.by === "close") this.#keep(this.#take(this.#pending.length));
+    else if (framing.by === "chunks") this.#readChunks(framing);
+    else if (this.#readLeft(framing)) this.#finish(true);
+  }
+
+  /** Reads what has come of a body, or of a chunk. Gives whether that is all of it. */
+  #readLeft(framing: { left: number }): boolean {
+    const bytes = this.#take(Math.min(framing.left, this.#pending.length));
+    framing.left -= bytes.length;
+    this.#keep(bytes);
+    return framing.left === 0;
   }
 
   #readChunks(framing: Framing & { by: "chunks" }): void {
     for (;;) {
-      if (framing.left > 0) {
-        const bytes = this.#take(Math.min(framing.left, this.#pending.length));
-        framing.left -= bytes.length;
-        this.#keep(bytes);
-        if (framing.left > 0) return;
-      }
+      if (framing.left > 0 && !this.#readLeft(framing)) return;
       const end = this.#pending.indexOf(10);
       if (end === -1) {
         if (this.#pending.length > 1024) throw malformed("an invalid chunk");
