@@ -8,6 +8,7 @@ import { createSocket } from "node:dgram";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
 import { DeviceError } from "../api/errors.ts";
+import { orAborted } from "../system/sleep.ts";
 
 export interface PeerRequest {
   /** One of the `methods`. */
@@ -278,19 +279,7 @@ class Connection {
     const { signal } = this.#ended;
     signal.throwIfAborted();
     const isTaken = this.#socket.write(bytes);
-    if (!isTaken)
-      await new Promise<void>((resolve, reject) => {
-        const ended = () => {
-          this.#socket.off("drain", drained);
-          reject(signal.reason);
-        };
-        const drained = () => {
-          signal.removeEventListener("abort", ended);
-          resolve();
-        };
-        signal.addEventListener("abort", ended, { once: true });
-        this.#socket.once("drain", drained);
-      });
+    if (!isTaken) await orAborted(new Promise((resolve) => this.#socket.once("drain", resolve)), signal);
     this.activeAt = performance.now();
   }
 }
