@@ -4,6 +4,7 @@ import { createSocket, type Socket } from "node:dgram";
 import multicastDns, { type MulticastDns } from "multicast-dns";
 import { systemCode } from "../api/errors.ts";
 import type { MdnsService } from "../platforms/platform.ts";
+import { orAborted } from "../system/sleep.ts";
 import { Announcements } from "./announcements.ts";
 import { DatagramLimit } from "./datagram-limit.ts";
 import { type Interface, isOnLink } from "./interfaces.ts";
@@ -69,8 +70,6 @@ export async function askMdns(
     interfaces.map((one) => new Browser([type], one, { onService, isWanted, isDirect }));
   const [shared, direct] = [on(false), on(true)];
   const timers: ReturnType<typeof setTimeout>[] = [];
-  const giveUp = () => found.resolve(null);
-  signal.addEventListener("abort", giveUp, { once: true });
   try {
     const ask = (browsers: readonly Browser[]) => {
       for (const browser of browsers) browser.ask();
@@ -79,11 +78,9 @@ export async function askMdns(
     ask([...shared, ...direct]);
     later(repeatAfterMs, () => ask(shared));
     for (const ms of directRepeatsMs) later(ms, () => ask(direct));
-    later(askTimeoutMs, giveUp);
-    if (signal.aborted) giveUp();
-    return await found.promise;
+    later(askTimeoutMs, () => found.resolve(null));
+    return await orAborted(found.promise, signal).catch(() => null);
   } finally {
-    signal.removeEventListener("abort", giveUp);
     for (const timer of timers) clearTimeout(timer);
     for (const browser of [...shared, ...direct]) browser.close();
   }
