@@ -4,7 +4,7 @@
  */
 import { DeviceError, hasCode, hasReason, protocolError, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
-import type { Address, DiscoveryQuery, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
+import type { Address, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
 import { wantedInterfaces } from "./interfaces.ts";
@@ -178,10 +178,8 @@ export class Discovery<D> {
     const identify = (platform: Platform, lead: Lead) => this.#identify(platform, lead, this.#stopped.signal);
     const probes = new ProbeQueue<D>({ ...this.#deps, identify });
     const queries = platforms.flatMap((platform) => platform.queries.map((query) => ({ platform, query })));
-    const queriesOver = <Over extends DiscoveryQuery["over"]>(over: Over) =>
-      queries.flatMap(({ platform, query }) =>
-        query.over === over ? [{ platform, query: query as DiscoveryQuery & { over: Over } }] : [],
-      );
+    const ssdp = queries.flatMap(({ platform, query }) => (query.over === "ssdp" ? [{ platform, query }] : []));
+    const mdns = queries.flatMap(({ platform, query }) => (query.over === "mdns" ? [{ platform, query }] : []));
     const common = { interfaces: asked, window, onTrouble: warn };
     for (const { platform, identity, host, port, memory } of this.#deps.knownAddresses?.() ?? []) {
       const asks = platforms.find((one) => one.name === platform);
@@ -199,16 +197,16 @@ export class Discovery<D> {
     await Promise.all([
       searchSsdp({
         ...common,
-        targets: [...new Set(queriesOver("ssdp").map(({ query }) => query.target))],
+        targets: [...new Set(ssdp.map(({ query }) => query.target))],
         onAnswer: (answer) => {
-          for (const { platform, query } of queriesOver("ssdp")) void probes.add(platform, query.read(answer));
+          for (const { platform, query } of ssdp) void probes.add(platform, query.read(answer));
         },
       }),
       browseMdns({
         ...common,
-        types: [...new Set(queriesOver("mdns").map(({ query }) => query.type))],
+        types: [...new Set(mdns.map(({ query }) => query.type))],
         onService: (service) => {
-          for (const { platform, query } of queriesOver("mdns"))
+          for (const { platform, query } of mdns)
             if (query.type === service.type) void probes.add(platform, query.read(service));
         },
       }).catch((error: unknown) => warn(`The mDNS search failed: ${textOf(error)}`)),
