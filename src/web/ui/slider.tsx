@@ -1,23 +1,22 @@
 import { useEffect, useRef, useState } from "preact/hooks";
+import { type Entry, setVolume } from "../store.ts";
 
-interface SliderProps {
+interface VolumeSliderProps {
+  readonly entry: Entry;
   /** Its accessible name. */
   readonly label: string;
-  /** The level that the device reports; ignored while the slider is being moved. */
-  readonly value: number;
-  readonly max: number;
-  /** How screen readers read a value. */
-  readonly textOf?: (value: number) => string;
-  /** Called while the slider moves, at most five times a second, and with the last value. Resolves when the value was set. */
-  onMove(value: number): Promise<unknown>;
+  /** The level that the device reports, 0 to 100; ignored while the slider is being moved. */
+  readonly level: number;
+  readonly isMuted: boolean;
 }
 
+/** While the slider moves, levels are set at most five times a second, and always the last one. */
 const throttleMs = 200;
-/** How long the device has to report a value that was set, before its reports are shown again. */
+/** How long the device has to report a level that was set, before its reports are shown again. */
 const settleMs = 800;
 
-/** A slider that moves at once and is corrected by the value that the device reports. */
-export function Slider({ label, value, max, textOf = String, onMove }: SliderProps) {
+/** The volume as a slider, which moves at once and is corrected by the level that the device reports. */
+export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps) {
   const [movedTo, setMovedTo] = useState<number | null>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
@@ -30,7 +29,7 @@ export function Slider({ label, value, max, textOf = String, onMove }: SliderPro
     last.current = { at: performance.now(), wanted: null };
     clearTimeout(settle.current);
     pendingMoves.current++;
-    void onMove(wanted).finally(() => {
+    void setVolume(entry, wanted).finally(() => {
       pendingMoves.current--;
       if (pendingMoves.current > 0) return;
       clearTimeout(settle.current);
@@ -54,17 +53,17 @@ export function Slider({ label, value, max, textOf = String, onMove }: SliderPro
     },
     [],
   );
-  const shown = movedTo ?? value;
+  const shown = movedTo ?? Math.round(level);
   return (
     <input
       class="slider"
       type="range"
       aria-label={label}
-      aria-valuetext={textOf(shown)}
+      aria-valuetext={isMuted ? `${shown}, muted` : String(shown)}
       min={0}
-      max={max}
+      max={100}
       value={shown}
-      style={{ "--part": `${max === 0 ? 0 : (shown / max) * 100}%` }}
+      style={{ "--part": `${shown}%` }}
       onInput={(event) => move(event.currentTarget.valueAsNumber)}
     />
   );

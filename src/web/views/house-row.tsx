@@ -3,14 +3,14 @@ import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
 import { go, linkTo } from "../route.ts";
-import { attempt, type Entry, pressPower, setMuted, setVolume, stepVolume } from "../store.ts";
+import { attempt, type Entry, pressPower, setMuted, stepVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Icon } from "../ui/icon.tsx";
 import { LeaseNote } from "../ui/leased.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
-import { Slider } from "../ui/slider.tsx";
+import { VolumeSlider } from "../ui/slider.tsx";
 import { announce } from "../ui/status.tsx";
 import {
   type DisplayStatus,
@@ -176,13 +176,7 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
       )}
       {can("volume") && level !== null && (
         <>
-          <Slider
-            label={`Volume of ${name}`}
-            value={Math.round(level)}
-            max={100}
-            textOf={(value) => (isMuted ? `${value}, muted` : String(value))}
-            onMove={(to) => setVolume(entry, to)}
-          />
+          <VolumeSlider entry={entry} label={`Volume of ${name}`} level={level} isMuted={isMuted} />
           <span class="set-level" aria-hidden="true">
             {Math.round(level)}
           </span>

@@ -2,14 +2,14 @@
 import { useSignal } from "@preact/signals";
 import type { Device, State } from "../../api/client-types.ts";
 import { linkTo } from "../route.ts";
-import { connection, type Entry, entries, entryOf, pressPower, setMuted, setVolume, stepVolume } from "../store.ts";
+import { connection, type Entry, entries, entryOf, pressPower, setMuted, stepVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { LeaseNote } from "../ui/leased.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
-import { Slider } from "../ui/slider.tsx";
+import { VolumeSlider } from "../ui/slider.tsx";
 import { DeviceHead } from "../ui/switcher.tsx";
 import {
   type DisplayStatus,
@@ -228,15 +228,7 @@ function Volume({
       ) : (
         <Step entry={entry} by={-1} />
       )}
-      {can("volume") && level !== null && (
-        <Slider
-          label="Volume"
-          value={Math.round(level)}
-          max={100}
-          textOf={(value) => (isMuted ? `${value}, muted` : String(value))}
-          onMove={(to) => setVolume(entry, to)}
-        />
-      )}
+      {can("volume") && level !== null && <VolumeSlider entry={entry} label="Volume" level={level} isMuted={isMuted} />}
       {has("volume-up") ? (
         <KeyButton entry={entry} face={{ key: "volume-up", label: "Louder", icon: "plus" }} />
       ) : (
