@@ -1,7 +1,7 @@
 /** Calls to the API, typed by the same table as the server. A failure carries the message of the daemon unchanged. */
 import type { Arguments, Result, ValueName } from "../api/client.ts";
 import type { Client } from "../api/client-types.ts";
-import type { ErrorCode, ErrorDetails, PackageProblem, PairingReason } from "../api/errors.ts";
+import type { ErrorBody, ErrorCode, PackageProblem, PairingReason } from "../api/errors.ts";
 import { clientHeader, type OperationName, type OperationRoute, operationRoutes } from "../api/routes.ts";
 
 /** Why a call failed. */
@@ -102,11 +102,5 @@ interface PathValues {
 interface Envelope {
   readonly ok?: boolean;
   readonly data?: unknown;
-  readonly error?: {
-    readonly code: Failure["code"];
-    readonly message: string;
-    readonly hint?: string;
-    readonly reason?: PairingReason;
-    readonly details?: ErrorDetails;
-  };
+  readonly error?: ErrorBody;
 }
