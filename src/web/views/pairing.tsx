@@ -15,16 +15,8 @@ import { Refusal } from "../ui/refusal.tsx";
 import { announce } from "../ui/status.tsx";
 import { formatDuration } from "../words.ts";
 
+/** The answer of the API: what the device waits for, or without a `step`, that it is paired. */
 type Answer = Result<"pairDevice">;
-type Step = NonNullable<Answer["step"]>;
-
-/** What the device waits for, from the API. */
-interface PairingStep {
-  readonly step: Step;
-  readonly form: "digits" | "hex" | null;
-  readonly length: number | null;
-  readonly expiresAt: number;
-}
 
 /** What the user can do when pairing ended, shown below the message of the daemon. */
 const reasonWords: Readonly<Record<PairingReason, string>> = {
@@ -38,7 +30,7 @@ const reasonWords: Readonly<Record<PairingReason, string>> = {
 };
 
 export function Pairing({ entry, close }: { readonly entry: Entry; close(): void }) {
-  const waiting = useSignal<PairingStep | null>(null);
+  const waiting = useSignal<Answer | null>(null);
   const failure = useSignal<Failure | null>(null);
   const isBusy = useSignal(false);
   /** Whether a pairing is requested or under way, which closing the dialog must cancel. */
@@ -46,16 +38,6 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const { id } = entry;
   const { name } = entry.device.value;
 
-  const take = (answer: Answer) => {
-    updateDevice(answer.device);
-    if (answer.step === undefined) return finished();
-    waiting.value = {
-      step: answer.step,
-      form: answer.form ?? null,
-      length: answer.length ?? null,
-      expiresAt: Date.parse(answer.expires_at ?? ""),
-    };
-  };
   const finished = () => {
     isOpen.current = false;
     entry.refusal.value = null;
@@ -74,7 +56,10 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
     isOpen.current = true;
     failure.value = null;
     try {
-      take(await call("pairDevice", { id, body }));
+      const answer = await call("pairDevice", { id, body });
+      updateDevice(answer.device);
+      if (answer.step === undefined) finished();
+      else waiting.value = answer;
     } catch (error) {
       failed(failureOf(error));
     } finally {
@@ -135,8 +120,8 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
         />
       ) : (
         <>
-          <Prompt step={now} name={name} isBusy={isBusy.value} enter={ask} />
-          <Countdown until={now.expiresAt} />
+          <Prompt waiting={now} name={name} isBusy={isBusy.value} enter={ask} />
+          <Countdown until={Date.parse(now.expires_at ?? "")} />
         </>
       )}
       <div class="actions">
@@ -186,15 +171,15 @@ function Countdown({ until }: { readonly until: number }) {
 }
 
 interface PromptProps {
-  readonly step: PairingStep;
+  readonly waiting: Answer;
   readonly name: string;
   readonly isBusy: boolean;
   enter(answer: { readonly pin: string } | { readonly user?: string; readonly password: string }): Promise<void>;
 }
 
 /** The current step: an instruction, or a form. */
-function Prompt({ step, name, isBusy, enter }: PromptProps) {
-  if (step.step === "confirm") {
+function Prompt({ waiting, name, isBusy, enter }: PromptProps) {
+  if (waiting.step === "confirm") {
     return (
       <div class="pairing-look" role="status">
         <Icon name="tv" size={28} />
@@ -205,11 +190,11 @@ function Prompt({ step, name, isBusy, enter }: PromptProps) {
       </div>
     );
   }
-  if (step.step === "code") return <Code step={step} name={name} isBusy={isBusy} enter={enter} />;
+  if (waiting.step === "code") return <Code waiting={waiting} name={name} isBusy={isBusy} enter={enter} />;
   return <Login name={name} isBusy={isBusy} enter={enter} />;
 }
 
-function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
+function Code({ waiting: { form, length = null }, name, isBusy, enter }: PromptProps) {
   const code = useSignal("");
   const isWhole = length === null ? code.value !== "" : code.value.length === length;
   const count = length === null ? "" : `${length} `;
@@ -235,7 +220,7 @@ function Code({ step: { form, length }, name, isBusy, enter }: PromptProps) {
   );
 }
 
-function Login({ name, isBusy, enter }: Omit<PromptProps, "step">) {
+function Login({ name, isBusy, enter }: Omit<PromptProps, "waiting">) {
   const user = useSignal("");
   const password = useSignal("");
   const login = () => ({ password: password.value, ...(user.value !== "" && { user: user.value }) });
