@@ -11,8 +11,6 @@ import { Refusal } from "../ui/refusal.tsx";
 import { announce } from "../ui/status.tsx";
 import { useTask } from "../ui/task.ts";
 
-/** A dialog of the menu of a device. */
-export type DialogName = "rename" | "labels" | "forget";
 export type OpenDialog =
   | { readonly what: DialogName; readonly entry: Entry }
   | { readonly what: "add"; readonly entry: null };
@@ -104,7 +102,7 @@ export function Add({ close }: { close(): void }) {
   );
 }
 
-export function Rename({ entry, close }: DialogProps) {
+function Rename({ entry, close }: DialogProps) {
   const name = useSignal(entry.device.peek().name);
   const submit = async () => {
     updateDevice(await call("changeDevice", { id: entry.id, body: { name: name.value } }));
@@ -119,7 +117,7 @@ export function Rename({ entry, close }: DialogProps) {
   );
 }
 
-export function Labels({ entry, close }: DialogProps) {
+function Labels({ entry, close }: DialogProps) {
   const text = useSignal((entry.device.peek().labels ?? []).join(", "));
   const submit = async () => {
     const labels = [
@@ -148,7 +146,7 @@ export function Labels({ entry, close }: DialogProps) {
   );
 }
 
-export function Forget({ entry, close }: DialogProps) {
+function Forget({ entry, close }: DialogProps) {
   const { name } = entry.device.value;
   const submit = async () => {
     await call("removeDevice", { id: entry.id });
@@ -166,3 +164,7 @@ export function Forget({ entry, close }: DialogProps) {
     </Dialog>
   );
 }
+
+/** The dialogs of the menu of a device. */
+export const dialogs = { rename: Rename, labels: Labels, forget: Forget } as const;
+export type DialogName = keyof typeof dialogs;

@@ -1,5 +1,6 @@
 /** The house view: every device with its status and its main controls. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import { call, failureOf } from "../calls.ts";
@@ -10,7 +11,7 @@ import { Notice } from "../ui/notice.tsx";
 import { announce } from "../ui/status.tsx";
 import { WindowedList } from "../ui/windowed.tsx";
 import { countOf, discoverySummary, includesWords, modelOf } from "../words.ts";
-import { Add, AddForm, Forget, Labels, type OpenDialog, Rename } from "./house-dialogs.tsx";
+import { Add, AddForm, dialogs, type OpenDialog } from "./house-dialogs.tsx";
 import { Row } from "./house-row.tsx";
 import "./house.css";
 
@@ -41,10 +42,19 @@ export function House() {
   };
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   const shown = filtered(all, wanted.value);
+  const lookAgainButton = (
+    <Button
+      label={isLooking.value ? "Looking …" : "Look again"}
+      icon="radio"
+      kind="quiet"
+      busy={isLooking.value}
+      onPress={() => void lookAgain()}
+    />
+  );
   return (
     <>
       <h1 class="hidden">House</h1>
-      {all.length === 0 && <Empty isLooking={isLooking.value} lookAgain={() => void lookAgain()} />}
+      {all.length === 0 && <Empty>{lookAgainButton}</Empty>}
       {all.length >= minFilterDevices && (
         <div class="house-filter">
           <Field
@@ -83,13 +93,7 @@ export function House() {
               asked.value = { what: "add", entry: null };
             }}
           />
-          <Button
-            label={isLooking.value ? "Looking …" : "Look again"}
-            icon="radio"
-            kind="quiet"
-            busy={isLooking.value}
-            onPress={() => void lookAgain()}
-          />
+          {lookAgainButton}
         </div>
       )}
       <CurrentDialog asked={asked.value} close={close} />
@@ -108,18 +112,12 @@ function filtered(all: readonly Entry[], wanted: string): readonly Entry[] {
 function CurrentDialog({ asked, close }: { readonly asked: OpenDialog | null; readonly close: () => void }) {
   if (asked === null) return null;
   if (asked.entry === null) return <Add close={close} />;
-  const props = { entry: asked.entry, close };
-  return asked.what === "rename" ? (
-    <Rename {...props} />
-  ) : asked.what === "labels" ? (
-    <Labels {...props} />
-  ) : (
-    <Forget {...props} />
-  );
+  const Shown = dialogs[asked.what];
+  return <Shown entry={asked.entry} close={close} />;
 }
 
 /** Shown when no device is known: where zapd looked, what usually goes wrong, and a form for an address. */
-function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly lookAgain: () => void }) {
+function Empty({ children }: { readonly children: ComponentChildren }) {
   const config = useSignal<Result<"readConfig">["discovery"] | null>(null);
   useEffect(() => {
     call("readConfig").then(
@@ -138,13 +136,7 @@ function Empty({ isLooking, lookAgain }: { readonly isLooking: boolean; readonly
         The TV's address always works. You find it in its network settings.
       </p>
       <AddForm />
-      <Button
-        label={isLooking ? "Looking …" : "Look again"}
-        icon="radio"
-        kind="quiet"
-        busy={isLooking}
-        onPress={lookAgain}
-      />
+      {children}
     </Notice>
   );
 }
