@@ -1,5 +1,6 @@
 /** Events in words, one line each. */
 import type { Followed } from "../../api/client-types.ts";
+import type { EventOf } from "../../api/events.ts";
 import type { Failure } from "../calls.ts";
 import type { IconName } from "../ui/icon.tsx";
 import { countOf, displayStatusWords, formatDuration, inputWords, playingOf, screenContentOf } from "../words.ts";
@@ -14,11 +15,10 @@ export interface Line {
   readonly failure: Pick<Failure, "message" | "hint"> | null;
 }
 
-type EventOf<Type extends Followed["type"]> = Extract<Followed, { type: Type }>;
+const line = (icon: IconName, text: string): Line => ({ icon, text, source: null, failure: null });
 
 /** The line of an event; `null` for an event that people need not see. */
 export function lineOf(event: Followed): Line | null {
-  const line = (icon: IconName, text: string): Line => ({ icon, text, source: null, failure: null });
   switch (event.type) {
     case "snapshot":
       return null;
@@ -27,7 +27,7 @@ export function lineOf(event: Followed): Line | null {
     case "device.removed":
       return line("trash-2", "removed");
     case "device.changed":
-      return changedDevice(event, line);
+      return changedDevice(event);
     case "state.changed": {
       const text = changedState(event);
       return text === null ? null : line("tv", text);
@@ -42,7 +42,7 @@ export function lineOf(event: Followed): Line | null {
         icon: event.ok ? "check" : "circle-alert",
         text: actionText(event),
         source: sourceWords[event.by] ?? null,
-        failure: event.error ? { message: event.error.message, hint: event.error.hint ?? null } : null,
+        failure: failureOf(event.error),
       };
     case "pairing.changed":
       return line("link", pairingText(event));
@@ -55,7 +55,7 @@ export function lineOf(event: Followed): Line | null {
     case "scene.step":
       // The commands of a step have events of their own, so only a failed step is shown.
       return event.step.status === "failed"
-        ? { ...line("circle-alert", `${sceneOf(event)}: ${event.step.does}`), failure: failureOf(event) }
+        ? { ...line("circle-alert", `${sceneOf(event)}: ${event.step.does}`), failure: failureOf(event.step.error) }
         : null;
     case "scene.finished":
       return line("play", `${sceneOf(event)} ${outcomeWords[event.outcome]}`);
@@ -77,7 +77,7 @@ const outcomeWords: Readonly<Record<EventOf<"scene.finished">["outcome"], string
   checked: "was checked",
 };
 
-function failureOf({ step: { error } }: EventOf<"scene.step">): Line["failure"] {
+function failureOf(error: EventOf<"action.finished">["error"]): Line["failure"] {
   return error ? { message: error.message, hint: error.hint ?? null } : null;
 }
 
@@ -116,10 +116,7 @@ const fieldWords: Readonly<Record<string, string>> = {
   is_default: "whether it is the default",
 };
 
-function changedDevice(
-  { device, changed }: EventOf<"device.changed">,
-  line: (icon: IconName, text: string) => Line,
-): Line | null {
+function changedDevice({ device, changed }: EventOf<"device.changed">): Line | null {
   const [only] = changed;
   if (changed.length === 1 && only === "name") return line("pencil", "renamed");
   if (changed.length === 1 && only === "host") return line("info", `now at ${device.host}`);

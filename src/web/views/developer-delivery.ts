@@ -1,7 +1,7 @@
 /** Uploads of a package to sets, two at a time: the daemon refuses a third. */
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Result } from "../../api/client.ts";
-import type { Followed } from "../../api/client-types.ts";
+import type { EventOf } from "../../api/events.ts";
 import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
 import { type Entry, events } from "../store.ts";
 
@@ -20,7 +20,7 @@ export interface Delivery {
   readonly progress: ReadonlySignal<Progress | null>;
 }
 
-type Progress = Pick<Extract<Followed, { readonly type: "install.progress" }>, "phase" | "bytes" | "total">;
+type Progress = Pick<EventOf<"install.progress">, "phase" | "bytes" | "total">;
 
 export interface PackageUpload {
   readonly archive: Blob;
