@@ -7,6 +7,7 @@ import { addressOf, call, type Failure, failureOf } from "../calls.ts";
 import { attempt, connection, type Entry, events } from "../store.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
+import { useTask } from "../ui/task.ts";
 import { includesWords, withheldHint } from "../words.ts";
 
 type Input = Result<"listInputs">["inputs"][number];
@@ -182,18 +183,9 @@ function LazyList<Item>({
   children(items: readonly Item[]): preact.ComponentChildren;
 }) {
   const items = useSignal<readonly Item[] | null>(null);
-  const failure = useSignal<Failure | null>(null);
-  const read = () => {
-    failure.value = null;
-    load().then(
-      (loaded) => {
-        items.value = loaded;
-      },
-      (error: unknown) => {
-        failure.value = failureOf(error);
-      },
-    );
-  };
+  const { failure, run: read } = useTask(async () => {
+    items.value = await load();
+  });
   const answers = isReachable(entry);
   useEffect(() => {
     if (answers && failure.peek()) read();
