@@ -38,22 +38,17 @@ export interface Document {
 export function settingsIn(document: Document): readonly Setting[] {
   const sections = document.components?.schemas?.["Config"]?.properties ?? {};
   return Object.entries(sections).flatMap(([section, { properties = {} }]) =>
-    Object.entries(properties).map(([key, schema]) => describe(section, key, schema)),
+    Object.entries(properties).map(([key, schema]) => ({
+      key: `${section}.${key}`,
+      section,
+      description: schema.description ?? "",
+      kind: kindOf(schema),
+      defaultValue: schema.default ?? "",
+      choices: schema.enum ?? [],
+      minimum: schema.minimum,
+      maximum: schema.maximum,
+    })),
   );
-}
-
-function describe(section: string, key: string, schema: Schema): Setting {
-  const { description = "", enum: choices = [], minimum, maximum, default: defaultValue = "" } = schema;
-  return {
-    key: `${section}.${key}`,
-    section,
-    description,
-    kind: kindOf(schema),
-    defaultValue,
-    choices,
-    minimum,
-    maximum,
-  };
 }
 
 function kindOf({ type, enum: choices, format }: Schema): Setting["kind"] {
