@@ -1,13 +1,14 @@
 /** Typing into the text field on the device: a whole line, or each keystroke at once. */
 import { useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
+import { pressLimits } from "../../api/limits.ts";
 import { Typing, typeText } from "../holding.ts";
 import { type Entry, press } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { countOf, withheldHint } from "../words.ts";
 
 /** The limit of the API. */
-const maxCharacters = 500;
+const maxCharacters = pressLimits.characters;
 
 export function Text({ entry }: { readonly entry: Entry }) {
   const device = entry.device.value;

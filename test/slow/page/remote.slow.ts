@@ -1,6 +1,7 @@
 /** The remote in a real browser, against the demo's sets: mouse, finger and keyboard. */
 import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
+import { pressLimits } from "../../../src/api/limits.ts";
 import { pressNamed, shows, until } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
 import { demoFor, describePage, listens } from "./stage.ts";
@@ -104,7 +105,9 @@ describePage("the remote", (visit) => {
       if (request.method() === "POST") sent.push(JSON.parse(request.postData() ?? "{}").key);
     });
     await pressNamed(page, "send each keystroke at once");
-    await page.focus('.remote-text input:not([type="checkbox"])');
+    const field = '.remote-text input:not([type="checkbox"])';
+    expect(await page.$eval(field, (one) => (one as HTMLInputElement).maxLength)).toBe(pressLimits.characters);
+    await page.focus(field);
     const session = await page.createCDPSession();
     for (const text of ["n", "に", "日"])
       await session.send("Input.imeSetComposition", { text, selectionStart: 1, selectionEnd: 1 });
