@@ -1,5 +1,6 @@
 /** Makes a package of dropped or chosen files: a ZIP is sent as it is, a folder is zipped here. Read again for each upload. */
 import { Zip, ZipDeflate, ZipPassThrough } from "fflate";
+import { packageBytes } from "../../api/limits.ts";
 
 /** A chosen ZIP or folder. */
 export interface ChosenPackage {
@@ -13,8 +14,7 @@ export class PackageError extends Error {
   override readonly name = "PackageError";
 }
 
-/** The limits of the daemon. */
-const maxBytes = 100 * 1024 * 1024;
+/** The limit of the daemon. */
 const maxFiles = 10_000;
 /** Files of development tools, which no package needs. */
 const excludedNames = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
@@ -59,7 +59,7 @@ function archive(name: string, open: () => Promise<File>): ChosenPackage {
     name,
     async read() {
       const file = await openFile(name, open);
-      if (file.size > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, the limit for a package`);
+      if (file.size > packageBytes) throw new PackageError(`${name} is larger than 100 MiB, the limit for a package`);
       const start = await file
         .slice(0, 2)
         .text()
@@ -99,7 +99,7 @@ async function zipFiles(
   });
   for (const [at, { path, file }] of contents.entries()) {
     const content = await openFile(path, file);
-    if (content.size > maxBytes)
+    if (content.size > packageBytes)
       throw new PackageError(`${path} alone is larger than 100 MiB, the limit for a package`);
     const read = await content.arrayBuffer().catch(() => {
       throw unreadable(path);
@@ -108,7 +108,7 @@ async function zipFiles(
     entry.mtime = mtime;
     zip.add(entry);
     entry.push(new Uint8Array(read), true);
-    if (bytes > maxBytes) throw new PackageError(`${name} is larger than 100 MiB, the limit for a package`);
+    if (bytes > packageBytes) throw new PackageError(`${name} is larger than 100 MiB, the limit for a package`);
     onProgress(at + 1);
   }
   zip.end();
