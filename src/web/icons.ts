@@ -1,10 +1,10 @@
 /**
- * The icons: each is one path on a canvas of 24 x 24, drawn as a stroke. They are part of the script, so they need no request
- * of their own. From lucide-static 1.62.0 (https://lucide.dev), ISC License, Copyright (c) 2026 Lucide Icons and
+ * The icons: each is the `d` of one path on a canvas of 24 x 24, drawn as a stroke. They are part of the script, so they need
+ * no request of their own. From lucide-static 1.62.0 (https://lucide.dev), ISC License, Copyright (c) 2026 Lucide Icons and
  * Contributors; parts of it from Feather, MIT License, Copyright (c) 2013-present Cole Bemis: icons.LICENSE. Their shapes
  * were joined into one path each.
  */
-const paths = {
+export const icons = {
   activity:
     "M22 12h-2.48a2 2 0 0 0-1.93 1.46l-2.35 8.36a.25.25 0 0 1-.48 0L9.24 2.18a.25.25 0 0 0-.48 0l-2.35 8.36A2 2 0 0 1 4.49 12H2",
   "arrow-down": "M12 5v14M19 12l-7 7-7-7",
@@ -82,9 +82,6 @@ const paths = {
     "M12 20h.01M8.5 16.429a5 5 0 0 1 7 0M5 12.859a10 10 0 0 1 5.17-2.69M19 12.859a10 10 0 0 0-2.007-1.523M2 8.82a15 15 0 0 1 4.177-2.643M22 8.82a15 15 0 0 0-11.288-3.764M2 2l20 20",
   x: "M18 6 6 18M6 6l12 12",
   zap: "M15.914 4a1.5 1.5 0 00-2.474-1.561l-9 9A1.5 1.5 0 005.5 14h4.002a.5.5 0 01.471.666L8.086 20a1.5 1.5 0 002.475 1.56l9-9A1.5 1.5 0 0018.5 10h-3.997a.5.5 0 01-.472-.667z",
-} as const satisfies Readonly<Record<string, string>>;
+} as const;
 
-export type IconName = keyof typeof paths;
-
-/** The `d` of each icon's path. */
-export const icons: Readonly<Record<IconName, string>> = paths;
+export type IconName = keyof typeof icons;

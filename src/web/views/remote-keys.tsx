@@ -1,10 +1,9 @@
 /** The keys of a device, laid out as on a remote. Keys withheld by its settings are dimmed. */
 import { useRef } from "preact/hooks";
 import { holdKey } from "../holding.ts";
-import type { IconName } from "../icons.ts";
 import type { Entry } from "../store.ts";
 import { HoldButton } from "../ui/hold-button.tsx";
-import { Icon } from "../ui/icon.tsx";
+import { Icon, type IconName } from "../ui/icon.tsx";
 import { type Key, withheldHint } from "../words.ts";
 
 interface KeyFace {
