@@ -5,7 +5,7 @@ import type { EventOf } from "../../api/events.ts";
 import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
 import { type Entry, events } from "../store.ts";
 
-type Step = "waiting" | "under way" | "done" | "failed";
+type Step = "waiting" | "sending" | "done" | "failed";
 
 /** The upload of a package to one set. */
 export interface Delivery {
@@ -33,7 +33,7 @@ export function deliveryTo(entry: Entry): Delivery {
   const step = signal<Step>("waiting");
   const since = signal<string | undefined>(undefined);
   const progress = computed(() => {
-    if (step.value !== "under way") return null;
+    if (step.value !== "sending") return null;
     for (const event of events.value) {
       if (event.id === since.value) return null;
       if (event.type === "install.progress" && event.device_id === entry.id) return event;
@@ -66,7 +66,7 @@ export async function deliverTo(
   form.append("archive", archive, "package.zip");
   since.value = events.peek()[0]?.id;
   failure.value = null;
-  step.value = "under way";
+  step.value = "sending";
   try {
     const response = await send(addressOf("installPackage", { id: entry.id }), { method: "POST", body: form });
     installed.value = ((await readAnswer(response)) as Result<"installPackage">).package;

@@ -280,9 +280,9 @@ function Outcome({
   const { name } = entry.device.value;
   const { value: now } = installed;
   return (
-    <li class={`dev-delivery is-${step.value === "under way" ? "under-way" : step.value}`}>
+    <li class={`dev-delivery is-${step.value}`}>
       {step.value === "waiting" && <Line icon="clock" text={`${name} is waiting for its turn`} />}
-      {step.value === "under way" && <UnderWay delivery={delivery} />}
+      {step.value === "sending" && <UnderWay delivery={delivery} />}
       {step.value === "done" && now && (
         <Line icon="check" text={`${now.name} ${now.version} runs on ${name}`}>
           {sizeOf(now.bytes)}, {countOf(now.files, "file")}
