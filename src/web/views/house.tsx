@@ -9,9 +9,9 @@ import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { announce } from "../ui/status.tsx";
-import { WindowedList } from "../ui/windowed.tsx";
 import { countOf, discoverySummary, includesWords, modelOf } from "../words.ts";
 import { Add, AddForm, dialogs, type OpenDialog } from "./house-dialogs.tsx";
+import { HouseList } from "./house-list.tsx";
 import { Row } from "./house-row.tsx";
 import "./house.css";
 
@@ -66,10 +66,8 @@ export function House() {
           />
         </div>
       )}
-      <WindowedList
-        items={shown}
-        className="house"
-        estimatedPx={92}
+      <HouseList
+        entries={shown}
         row={(entry) => (
           <Row
             key={entry.id}
