@@ -15,11 +15,8 @@ interface BuiltFile {
   readonly gzip: string;
 }
 
-interface Asset {
-  readonly type: string;
-  readonly etag: string;
+interface Asset extends Omit<BuiltFile, "gzip"> {
   readonly gzip: Uint8Array<ArrayBuffer>;
-  plain(): Uint8Array<ArrayBuffer>;
 }
 
 /** The page may load its own files and call its own daemon; no text may become code or markup. */
@@ -105,14 +102,14 @@ function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: isOn, p
 
 function unpack(built: Readonly<Record<string, BuiltFile>>): ReadonlyMap<string, Asset> {
   return new Map(
-    Object.entries(built).map(([name, { type, etag, gzip }]): [string, Asset] => {
-      const bytes = new Uint8Array(Buffer.from(gzip, "base64"));
-      return [name, { type, etag, gzip: bytes, plain: () => new Uint8Array(gunzipSync(bytes)) }];
-    }),
+    Object.entries(built).map(([name, file]) => [
+      name,
+      { ...file, gzip: new Uint8Array(Buffer.from(file.gzip, "base64")) },
+    ]),
   );
 }
 
-function answer(c: Context<Env>, { type, etag, gzip, plain }: Asset, policy: string): Response {
+function answer(c: Context<Env>, { type, etag, gzip }: Asset, policy: string): Response {
   const isZipped = /(?:^|,)\s*gzip\s*(?:;\s*q=(?:1|0?\.\d*[1-9])\d*\s*)?(?:,|$)/i.test(
     c.req.header("accept-encoding") ?? "",
   );
@@ -127,7 +124,7 @@ function answer(c: Context<Env>, { type, etag, gzip, plain }: Asset, policy: str
   };
   c.header("vary", "Accept-Encoding", { append: true });
   if (isCached(c.req.raw, tag)) return c.body(null, 304, headers);
-  const body = isZipped ? gzip : plain();
+  const body = isZipped ? gzip : new Uint8Array(gunzipSync(gzip));
   return c.body(body, 200, { ...headers, "content-type": type, ...(isZipped && { "content-encoding": "gzip" }) });
 }
 
