@@ -153,7 +153,10 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
       },
       async pull(own) {
         waitingSince = null;
-        const bytes = await next();
+        const bytes = await next().catch((error: unknown) => {
+          end();
+          throw error;
+        });
         waitingSince = performance.now();
         if (isEnded) return;
         if (bytes !== null) return own.enqueue(bytes);
