@@ -167,7 +167,9 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
     },
     { highWaterMark: 0 },
   );
-  signal.addEventListener("abort", end, { once: true });
+  // The caller may have gone while the answer was prepared.
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end, { once: true });
   return stream;
 }
 

@@ -24,3 +24,9 @@ test("where the source fails; more of them than there are places", async () => {
     expect(closed()).toBe(count);
   }
 });
+
+test("where the caller has gone before the stream begins", async () => {
+  const { ask, closed } = appWith(() => Promise.resolve(null));
+  expect((await ask({ signal: AbortSignal.abort() })).status).toBe(200);
+  expect(closed()).toBe(1);
+});
