@@ -226,26 +226,15 @@ function Volume({
       {has("volume-down") ? (
         <KeyButton entry={entry} face={{ key: "volume-down", label: "Quieter", icon: "minus" }} />
       ) : (
-        <Step entry={entry} by={-1} />
+        <Button label="Quieter" icon="minus" iconOnly onPress={() => stepVolume(entry, -1)} />
       )}
       {can("volume") && level !== null && <VolumeSlider entry={entry} label="Volume" level={level} isMuted={isMuted} />}
       {has("volume-up") ? (
         <KeyButton entry={entry} face={{ key: "volume-up", label: "Louder", icon: "plus" }} />
       ) : (
-        <Step entry={entry} by={1} />
+        <Button label="Louder" icon="plus" iconOnly onPress={() => stepVolume(entry, 1)} />
       )}
       {level !== null && <output class="remote-level">{isMuted ? "muted" : Math.round(level)}</output>}
     </section>
-  );
-}
-
-function Step({ entry, by }: { readonly entry: Entry; readonly by: 1 | -1 }) {
-  return (
-    <Button
-      label={by > 0 ? "Louder" : "Quieter"}
-      icon={by > 0 ? "plus" : "minus"}
-      iconOnly
-      onPress={() => stepVolume(entry, by)}
-    />
   );
 }
