@@ -18,21 +18,19 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
     setOpen(false);
     if (restoresFocus) place.current?.querySelector("button")?.focus();
   };
-  useLayoutEffect(() => {
-    const { current: menu } = list;
-    const { current: button } = place;
-    if (!menu || !button) return;
-    // The menu opens upwards if it does not fit below.
-    const height = menu.getBoundingClientRect().height;
-    const { top, bottom } = button.getBoundingClientRect();
-    menu.classList.toggle("is-above", bottom + height > innerHeight && top > height);
-  }, [isOpen]);
   // A layout effect, so that the first key press is handled too.
   useLayoutEffect(() => {
-    const all = () => [...(place.current?.querySelectorAll<HTMLElement>("[role=menuitem]") ?? [])];
-    if (!isOpen) return;
+    const { current: root } = place;
+    const { current: menu } = list;
+    // There is a list only while the menu is open.
+    if (!root || !menu) return;
+    // The menu opens upwards if it does not fit below.
+    const { height } = menu.getBoundingClientRect();
+    const { top, bottom } = root.getBoundingClientRect();
+    menu.classList.toggle("is-above", bottom + height > innerHeight && top > height);
+    const all = () => [...menu.querySelectorAll<HTMLElement>("[role=menuitem]")];
     const closeOutside = (event: Event) => {
-      if (event.target instanceof Node && !place.current?.contains(event.target)) close(false);
+      if (event.target instanceof Node && !root.contains(event.target)) close(false);
     };
     const onKeyDown = (event: KeyboardEvent) => {
       const items = all();
@@ -50,15 +48,14 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
       event.preventDefault();
       event.stopPropagation();
     };
-    const root = place.current;
     document.addEventListener("pointerdown", closeOutside);
     document.addEventListener("focusin", closeOutside);
-    root?.addEventListener("keydown", onKeyDown);
+    root.addEventListener("keydown", onKeyDown);
     all()[0]?.focus();
     return () => {
       document.removeEventListener("pointerdown", closeOutside);
       document.removeEventListener("focusin", closeOutside);
-      root?.removeEventListener("keydown", onKeyDown);
+      root.removeEventListener("keydown", onKeyDown);
     };
   }, [isOpen]);
   return (
