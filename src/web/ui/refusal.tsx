@@ -1,5 +1,5 @@
+import type { Signal } from "@preact/signals";
 import type { Failure } from "../calls.ts";
-import type { Entry } from "../store.ts";
 import { withLocalTimes } from "../words.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
@@ -18,15 +18,14 @@ export function Refusal({ failure, onClose }: { readonly failure: Failure; reado
   );
 }
 
-/** Why the last request to a device failed; nothing after one that succeeded. */
-export function LastRefusal({ entry: { refusal } }: { readonly entry: Entry }) {
-  const { value: failure } = refusal;
-  if (failure === null) return null;
+/** Why the last request failed, until it is closed; nothing after one that succeeded. */
+export function LastRefusal({ failure }: { readonly failure: Signal<Failure | null> }) {
+  if (failure.value === null) return null;
   return (
     <Refusal
-      failure={failure}
+      failure={failure.value}
       onClose={() => {
-        refusal.value = null;
+        failure.value = null;
       }}
     />
   );

@@ -6,7 +6,7 @@ import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.t
 import { connection, type Entry, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
-import { Refusal } from "../ui/refusal.tsx";
+import { LastRefusal } from "../ui/refusal.tsx";
 import { formatTime, withheldHint } from "../words.ts";
 
 /** A set draws a moment after it accepts a command. */
@@ -95,14 +95,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
           </p>
         )}
       </div>
-      {failure.value && (
-        <Refusal
-          failure={failure.value}
-          onClose={() => {
-            failure.value = null;
-          }}
-        />
-      )}
+      <LastRefusal failure={failure} />
       <div class="dev-actions">{children}</div>
     </section>
   );

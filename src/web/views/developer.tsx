@@ -83,7 +83,7 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
           />
         )}
       </div>
-      <LastRefusal entry={entry} />
+      <LastRefusal failure={entry.refusal} />
       {!takesPackages(device) ? (
         <NoPackages device={device} />
       ) : (

@@ -89,7 +89,7 @@ export function Row({ entry, openDialog }: RowProps) {
           {isOpen.value && withheld.hints.map((hint) => <p key={hint}>{hint}</p>)}
         </div>
       )}
-      <LastRefusal entry={entry} />
+      <LastRefusal failure={entry.refusal} />
     </li>
   );
 }
