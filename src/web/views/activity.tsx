@@ -19,24 +19,25 @@ interface DatedLine extends Line {
   readonly lastName: string | null;
 }
 
-const choices = [
-  { word: "all", label: "Everything" },
-  { word: "commands", label: "Commands" },
-  { word: "failures", label: "Failures" },
-] as const;
-type Choice = (typeof choices)[number]["word"];
+/** A choice of what is shown. */
+interface Choice {
+  readonly label: string;
+  /** The title of an empty list. */
+  readonly empty: string;
+  passes(line: Line, type: string): boolean;
+}
 
-const passes: Readonly<Record<Choice, (line: Line, type: string) => boolean>> = {
-  all: () => true,
-  commands: (_, type) => type === "action.finished",
-  failures: ({ failure }) => failure !== null,
-};
+const choices: readonly [Choice, ...Choice[]] = [
+  { label: "Everything", empty: "Nothing has happened yet", passes: () => true },
+  { label: "Commands", empty: "No command yet", passes: (_, type) => type === "action.finished" },
+  { label: "Failures", empty: "Nothing failed", passes: ({ failure }) => failure !== null },
+];
 
 export function Activity() {
-  const choice = useSignal<Choice>("all");
+  const choice = useSignal(choices[0]);
   const lines = events.value.flatMap((event): DatedLine[] => {
     const line = lineOf(event);
-    if (line === null || !passes[choice.value](line, event.type)) return [];
+    if (line === null || !choice.value.passes(line, event.type)) return [];
     const deviceId = "device_id" in event ? event.device_id : null;
     const lastName = "device" in event ? event.device.name : null;
     return [{ ...line, id: event.id, at: new Date(event.at), deviceId, lastName }];
@@ -47,27 +48,26 @@ export function Activity() {
         <h1>Activity</h1>
         <fieldset class="activity-choice">
           <legend class="hidden">What is shown</legend>
-          {choices.map(({ word, label }) => (
+          {choices.map((one) => (
             <Button
-              key={word}
-              label={label}
+              key={one.label}
+              label={one.label}
               kind="quiet"
-              pressed={choice.value === word}
+              pressed={choice.value === one}
               onPress={() => {
-                choice.value = word;
+                choice.value = one;
               }}
             />
           ))}
         </fieldset>
       </header>
-      {lines.length === 0 ? <EmptyActivity choice={choice.value} /> : <Lines lines={lines} />}
+      {lines.length === 0 ? <EmptyActivity title={choice.value.empty} /> : <Lines lines={lines} />}
     </>
   );
 }
 
-function EmptyActivity({ choice }: { readonly choice: Choice }) {
+function EmptyActivity({ title }: { readonly title: string }) {
   if (connection.value === "connecting") return null;
-  const title = { all: "Nothing has happened yet", commands: "No command yet", failures: "Nothing failed" }[choice];
   return (
     <Notice icon="activity" title={title}>
       <p>The last 200 events appear here: what the devices do, and who sends them commands.</p>
