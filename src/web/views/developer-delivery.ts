@@ -76,3 +76,15 @@ export async function deliverTo(
     step.value = "failed";
   }
 }
+
+/** Parses deep-link parameters, one `name=value` per line. */
+export function paramsIn(text: string): { readonly params: Record<string, string>; readonly problem: string | null } {
+  const params: Record<string, string> = {};
+  for (const line of text.split("\n").map((one) => one.trim())) {
+    if (line === "") continue;
+    const at = line.indexOf("=");
+    if (at < 1) return { params: {}, problem: `${line} is not name=value` };
+    params[line.slice(0, at).trim()] = line.slice(at + 1).trim();
+  }
+  return { params, problem: null };
+}

@@ -6,7 +6,7 @@ import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { announce } from "../ui/status.tsx";
 import { useTask } from "../ui/task.ts";
-import { paramsIn } from "./developer-words.ts";
+import { paramsIn } from "./developer-delivery.ts";
 
 /** `text`: the deep-link parameters as typed. */
 export function Reload({ entry, text }: { readonly entry: Entry; readonly text: string }) {

@@ -10,9 +10,8 @@ import { Icon, type IconName } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { announce } from "../ui/status.tsx";
 import { countOf } from "../words.ts";
-import { type Delivery, deliver, deliverTo, deliveryTo, type PackageUpload } from "./developer-delivery.ts";
+import { type Delivery, deliver, deliverTo, deliveryTo, type PackageUpload, paramsIn } from "./developer-delivery.ts";
 import { type ChosenPackage, PackageError, packageFromDrop, packageFromFiles } from "./developer-package.ts";
-import { paramsIn, sizeOf } from "./developer-words.ts";
 
 /** The last package that was sent. */
 interface Sent {
@@ -345,6 +344,12 @@ function UnderWay({ delivery }: { readonly delivery: Delivery }) {
       </p>
     </div>
   );
+}
+
+/** `812 bytes`, `14.2 kB`, `3.1 MB`. */
+function sizeOf(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 interface RefusedProps {
