@@ -168,7 +168,7 @@ async function copy(lines: readonly LogLine[]): Promise<void> {
   const text = lines.map((line) => line.text).join("\n");
   try {
     await navigator.clipboard.writeText(text);
-    announce(lines.length === 1 ? "1 line copied" : `${lines.length} lines copied`);
+    announce(`${countOf(lines.length, "line")} copied`);
   } catch {
     // The clipboard is missing on pages of other hosts over plain HTTP, and a user may deny it.
     const all = document.querySelector(".dev-lines");

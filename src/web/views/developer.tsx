@@ -49,13 +49,14 @@ function OtherSets({ none }: { readonly none: string }) {
 function DeveloperOf({ entry }: { readonly entry: Entry }) {
   const params = useSignal("");
   const device = entry.device.value;
-  const displayStatus = displayStatusOf(device, entry.state.value);
+  const lastStatus = displayStatusOf(device, entry.state.value);
   const pendingAction = entry.pendingAction.value;
-  const app = displayStatus === "offline" ? null : screenContentOf(entry.state.value);
   const isThere = device.status !== "offline";
-  const sleeps = takesPackages(device) && (displayStatus === "off" || displayStatus === "standby");
+  const displayStatus = isThere ? lastStatus : "offline";
+  const app = isThere ? screenContentOf(entry.state.value) : null;
+  const sleeps = takesPackages(device) && (lastStatus === "off" || lastStatus === "standby");
   return (
-    <div class={`dev is-${isThere ? displayStatus : "offline"}`}>
+    <div class={`dev is-${displayStatus}`}>
       <DeviceHead
         entry={entry}
         among={entries.value.filter((one) => one === entry || takesPackages(one.device.value))}
@@ -69,8 +70,8 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
       <div class="dev-standing">
         <span class="set-mark" aria-hidden="true" />
         <p role="status">
-          {pendingAction === null ? displayStatusWords[isThere ? displayStatus : "offline"] : `${pendingAction} …`}
-          {isThere && app && ` · ${app}`}
+          {pendingAction === null ? displayStatusWords[displayStatus] : `${pendingAction} …`}
+          {app && ` · ${app}`}
           <span class="muted"> · {modelOf(device)}</span>
         </p>
         {sleeps && powerKey(device, false) !== undefined && (
@@ -90,7 +91,7 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
         <div class="dev-body">
           {!isThere && <Offline entry={entry} />}
           <Send entry={entry} params={params} />
-          <Screen entry={entry} isOn={isThere && displayStatus === "on"}>
+          <Screen entry={entry} isOn={displayStatus === "on"}>
             <Reload entry={entry} text={params.value} />
             <Remove entry={entry} />
           </Screen>
