@@ -10,7 +10,7 @@ import { views } from "./views/index.ts";
 export function App() {
   const { view, id } = route.value;
   const shown = views.find(({ path }) => path === view);
-  const name = id === null ? undefined : entryOf(id)?.device.value.name;
+  const name = entryOf(id)?.device.value.name;
   useEffect(() => {
     document.title = [name, shown?.title, "zapd"].filter((part) => part !== undefined).join(" · ");
   }, [name, shown]);

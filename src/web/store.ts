@@ -36,9 +36,9 @@ export const lostBecause: ReadonlySignal<Failure | null> = lostBecauseSignal;
 /** The last 200 events without snapshots, the newest first. */
 export const events: ReadonlySignal<readonly Followed[]> = eventsSignal;
 
-/** The entry of a device; `undefined` for an unknown id. A component that calls this renders again when devices are added or removed. */
-export function entryOf(id: string): Entry | undefined {
-  return entries.value.length === 0 ? undefined : byId.get(id);
+/** The entry of a device; `undefined` for an unknown id, and without one. A component that calls this renders again when devices are added or removed. */
+export function entryOf(id: string | null): Entry | undefined {
+  return id === null || entries.value.length === 0 ? undefined : byId.get(id);
 }
 
 function setEntries(next: readonly Entry[]): void {

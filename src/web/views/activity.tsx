@@ -96,7 +96,7 @@ const isOtherDay = (one: Date, other: Date) => one.toDateString() !== other.toDa
 
 function Row({ line }: { readonly line: DatedLine }) {
   const { deviceId, at } = line;
-  const device = deviceId === null ? undefined : entryOf(deviceId)?.device.value;
+  const device = entryOf(deviceId)?.device.value;
   const name = device?.name ?? line.lastName ?? (deviceId === null ? null : "a removed device");
   return (
     <li class={`activity-line${line.failure ? " is-failure" : ""}`}>

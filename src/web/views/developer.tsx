@@ -18,7 +18,7 @@ import { Send } from "./developer-send.tsx";
 import "./developer.css";
 
 export function Developer({ id }: { readonly id: string | null }) {
-  const entry = id === null ? undefined : entryOf(id);
+  const entry = entryOf(id);
   if (entry) return <DeveloperOf entry={entry} />;
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   return (

@@ -29,7 +29,7 @@ import { Text } from "./remote-text.tsx";
 import "./remote.css";
 
 export function Remote({ id }: { readonly id: string | null }) {
-  const entry = id === null ? undefined : entryOf(id);
+  const entry = entryOf(id);
   if (entry) return <RemoteOf entry={entry} />;
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   return (
