@@ -77,7 +77,7 @@ function EmptyActivity({ title }: { readonly title: string }) {
 
 function Lines({ lines }: { readonly lines: readonly DatedLine[] }) {
   return (
-    <ol class="activity">
+    <ol>
       {lines.map((line, at) => (
         <Fragment key={line.id}>
           {isOtherDay(line.at, lines[at - 1]?.at ?? new Date()) && (

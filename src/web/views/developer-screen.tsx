@@ -71,7 +71,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   }, [isLive, isOn, can, newest]);
   useEffect(() => () => put(null), []);
   return (
-    <section class="dev-card card dev-screen" aria-labelledby="dev-screen">
+    <section class="dev-card card" aria-labelledby="dev-screen">
       <header>
         <h2 id="dev-screen">Screen</h2>
         <p class="muted">{shot.value && formatTime(shot.value.at)}</p>

@@ -66,7 +66,7 @@ export function Send({ entry, params }: SendProps) {
     if (what) void send(what);
   };
   return (
-    <section class="dev-card card dev-send" aria-labelledby="dev-send">
+    <section class="dev-card card" aria-labelledby="dev-send">
       <header>
         <h2 id="dev-send">Package</h2>
       </header>
