@@ -102,9 +102,8 @@ export function createClient(options: ClientOptions = {}): Client {
 
 /** A client as one function, for callers that also need the text of each response. */
 export function createCall(options: ClientOptions = {}): Call {
-  const send = senderOf(options);
   const call = async (name: OperationName, args: AnyArguments = {}) => {
-    const response = await send(name, args);
+    const response = await sendRequest(options, name, args);
     return readAnswer(await response.text());
   };
   // The types of each operation come from the table, which types cannot follow through a call.
@@ -113,7 +112,7 @@ export function createCall(options: ClientOptions = {}): Call {
 
 /** Calls an operation that answers with a picture. */
 export async function readPicture(options: ClientOptions, name: OperationName, args: AnyArguments = {}): Promise<Blob> {
-  const response = await senderOf(options)(name, args);
+  const response = await sendRequest(options, name, args);
   return response.headers.get("content-type")?.startsWith("image/") ? response.blob() : readFailure(response);
 }
 
@@ -148,7 +147,7 @@ export async function openStream(
 ): Promise<ReadableStream<Uint8Array>> {
   const accept = { accept: "application/x-ndjson" };
   const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
-  const response = await senderOf(options)(name, args, headers);
+  const response = await sendRequest(options, name, args, headers);
   const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
   return isStream && response.body ? response.body : readFailure(response);
 }
@@ -158,18 +157,17 @@ function isPassing(error: unknown): boolean {
 }
 
 /** Sends the request of an operation. */
-function senderOf({
-  url = defaultUrl,
-  fetch: send = (request: Request) => fetch(request),
-  lease: defaultLease,
-}: ClientOptions) {
-  return async (name: OperationName, args: AnyArguments, headers: Readonly<Record<string, string>> = {}) => {
-    const request = await requestOf(url, operationRoutes[name], args);
-    const lease = args.lease ?? defaultLease;
-    if (lease !== undefined) request.headers.set(leaseHeader, lease);
-    for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
-    return send(request);
-  };
+async function sendRequest(
+  { url = defaultUrl, fetch: send = fetch, lease: defaultLease }: ClientOptions,
+  name: OperationName,
+  args: AnyArguments,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const request = await requestOf(url, operationRoutes[name], args);
+  const lease = args.lease ?? defaultLease;
+  if (lease !== undefined) request.headers.set(leaseHeader, lease);
+  for (const [header, value] of Object.entries(headers)) request.headers.set(header, value);
+  return send(request);
 }
 
 interface AnyArguments extends Partial<Upload> {
