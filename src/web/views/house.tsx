@@ -41,7 +41,9 @@ export function House() {
     }
   };
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
-  const shown = filtered(all, wanted.value);
+  const hasFilter = all.length >= minFilterDevices;
+  // What was typed does not outlive its field.
+  const shown = hasFilter ? filtered(all, wanted.value) : all;
   const lookAgainButton = (
     <Button
       label={isLooking.value ? "Looking …" : "Look again"}
@@ -55,7 +57,7 @@ export function House() {
     <>
       <h1 class="hidden">House</h1>
       {all.length === 0 && <Empty>{lookAgainButton}</Empty>}
-      {all.length >= minFilterDevices && (
+      {hasFilter && (
         <div class="house-filter">
           <Field
             label="Filter by name, model or label"

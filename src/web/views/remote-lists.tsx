@@ -231,12 +231,14 @@ function SearchableList<Item>({
   const wanted = useSignal("");
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
-  const found = items.filter((item) => includesWords(wordsOf(item), wanted.value));
+  const hasSearch = items.length >= minSearchItems;
+  // What was typed does not outlive its field.
+  const found = hasSearch ? items.filter((item) => includesWords(wordsOf(item), wanted.value)) : items;
   return (
     <>
       <div class="remote-list-head">
         {isSearch && <h2>{title}</h2>}
-        {items.length >= minSearchItems && (
+        {hasSearch && (
           <div class="field">
             <label class="hidden" for={id}>
               Search in {title.toLowerCase()}

@@ -124,6 +124,21 @@ describePage("the house", (visitAt) => {
     );
   }, 60_000);
 
+  test("a filter ends with its field, when there are too few devices for one", async () => {
+    const { page } = await visit();
+    const idsOf = async () => (await api("GET", "/devices")).map(({ id }: { id: string }) => id) as string[];
+    const before = await idsOf();
+    // Nine devices are the first with a filter.
+    expect(before).toHaveLength(8);
+    await api("POST", "/devices/Attic/split", { platform: (await api("GET", "/devices/Attic")).platforms.at(-1) });
+    await write(page, "Filter by name, model or label", "Cinema");
+    const isFiltered = () => !document.querySelector("main")?.textContent?.includes("Bedroom");
+    await until(page, "the others are hidden", isFiltered);
+    await api("POST", "/devices/Attic/join", { with: (await idsOf()).find((id) => !before.includes(id)) });
+    await shows(page, "Bedroom");
+    expect(await page.$(".house-filter")).toBeNull();
+  }, 60_000);
+
   test("of the menu of the last device all is in sight; whoever comes back finds the place where the house was left", async () => {
     const { page } = await visit({ height: 500 });
     const names = await page.evaluate(() =>
