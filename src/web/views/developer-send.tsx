@@ -37,7 +37,8 @@ export function Send({ entry, params }: SendProps) {
   const paramCount = Object.keys(parsed.params).length;
   const { value: last } = sent;
 
-  const send = async (what: ChosenPackage) => {
+  const take = async (what: ChosenPackage | null) => {
+    if (what === null) return;
     if (isBusy.peek()) return announce("Another package is being sent. Send this one afterwards");
     isBusy.value = true;
     chosen.value = what;
@@ -61,9 +62,6 @@ export function Send({ entry, params }: SendProps) {
       preparing.value = null;
       isBusy.value = false;
     }
-  };
-  const take = (what: ChosenPackage | null) => {
-    if (what) void send(what);
   };
   return (
     <section class="dev-card card" aria-labelledby="dev-send">
