@@ -11,16 +11,6 @@ import { App, Channel, Device, Input, KeyName, KeyOrText, Lease, Picture, Playba
 type Json = Readonly<Record<string, unknown>>;
 type Schema = z.core.JSONSchema.BaseSchema;
 
-export interface OpenApi {
-  readonly openapi: "3.1.0";
-  readonly info: Json;
-  readonly servers: readonly Json[];
-  readonly security: readonly Json[];
-  readonly tags: readonly Json[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Json>>>>;
-  readonly components: Readonly<Record<string, Json>>;
-}
-
 const about = `zapd is one local daemon that knows every TV and media player in the house. Scripts, dashboards, developers of TV apps and agents control them in the same way, whatever the brand.
 
 **Envelope.** Everything below \`/v1\` answers \`{"ok": true, "data": …}\` or \`{"ok": false, "error": {"code", "message", "hint"?}}\`, unknown routes (404 \`not_found\`) and wrong methods (405 \`method_not_allowed\`, with \`Allow\`) included. Branch on \`code\`: codes are stable, while \`message\` and \`hint\` are for people. Absent facts are \`null\`, never missing. Fields may be added within v1: ignore those you do not know. HEAD answers like GET, without a body. Times are ISO 8601 in UTC.
@@ -118,7 +108,7 @@ export function openApiText(version: string, server = defaultServer): string {
 }
 
 /** The document. `server` is the URL at which the caller reaches zapd. */
-export function createOpenApi(version: string, server = defaultServer): OpenApi {
+export function createOpenApi(version: string, server = defaultServer) {
   const used = new Set(namedOperations.flatMap(([, { codes: own }]) => [...commonCodes, ...own]));
   return {
     openapi: "3.1.0",
@@ -146,7 +136,7 @@ export function createOpenApi(version: string, server = defaultServer): OpenApi 
   };
 }
 
-function paths(): OpenApi["paths"] {
+function paths(): Record<string, Record<string, Json>> {
   const all: Record<string, Record<string, Json>> = {};
   for (const [name, operation] of namedOperations) {
     const path = `/v1${operation.path.replaceAll(/:(\w+)/g, "{$1}")}`;
