@@ -70,14 +70,8 @@ export function textOf(value: Value): string {
   return Array.isArray(value) ? value.join(", ") : String(value);
 }
 
-/** The value of a typed text, for a patch; `null` if a number is expected and the text is none. */
+/** The value of a typed text, for a patch, which takes a list as one text; `null` if a number is expected and the text is none. */
 export function parseDraft({ kind }: Setting, text: string): Value | null {
-  if (kind === "list")
-    return text
-      .split(",")
-      .map((part) => part.trim())
-      .filter(Boolean)
-      .join(",");
   if (kind !== "number") return kind === "secret" ? text : text.trim();
   return /^-?\d+$/.test(text.trim()) ? Number(text) : null;
 }
