@@ -3,7 +3,7 @@
  * file.
  */
 import { z } from "zod";
-import { pressLimits } from "./limits.ts";
+import { pressLimits, sequenceLimits } from "./limits.ts";
 import { FailureSummary, KeyOrText, text } from "./schemas.ts";
 
 /** Limits of a scene: steps, nested ones included; milliseconds of a run; bytes of a file. */
@@ -61,7 +61,7 @@ export const PlainStep = z.strictObject({
   keys: z
     .array(z.union([KeyOrText, KeyEntry], { error: "must be a key, or a key with `repeat` or `hold_ms`" }))
     .min(1)
-    .max(256)
+    .max(sequenceLimits.keys)
     .optional()
     .meta({ description: "Presses keys one after another, `delay_ms` apart", examples: [["down", "down", "select"]] }),
   repeat: KeyEntry.shape.repeat.meta({ description: "With `key`: presses it this many times", examples: [3] }),
@@ -69,7 +69,7 @@ export const PlainStep = z.strictObject({
     description: "With `key`: holds it for this many milliseconds",
     examples: [1_000],
   }),
-  delay_ms: ms(60_000)
+  delay_ms: ms(sequenceLimits.delayMs)
     .optional()
     .meta({
       description: "With `keys` and `repeat`: milliseconds between two presses, by default 200",
