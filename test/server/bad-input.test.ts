@@ -158,7 +158,10 @@ const tables: Readonly<Record<string, readonly Row[]>> = {
   [change]: [
     ...wrong.flatMap((name) => rows(payload, { name })),
     // What a name may be: test/devices/names.test.ts.
-    ...["", "a/b", "a\nb", " DEFAULT ", long(129)].flatMap((name) => rows("400 invalid_device_name", { name })),
+    // A URL drops segments of dots, escaped or not: such a device could not be reached by its name.
+    ...["", ".", "..", "a/b", "a\nb", " DEFAULT ", long(129)].flatMap((name) =>
+      rows("400 invalid_device_name", { name }),
+    ),
     ...rows("400 invalid_device_name", '{"name":"a\\ud800"}', { name: "0f9b4a4e-5b0a-5b0f-9d3c-7a1f2e6b9c55" }),
     ...["Küche", "  KÜCHE  ", "Ku\u0308che"].flatMap((name) => rows("400 device_name_taken", { name })),
     ...[null, 1, [], "8060", { wrong: 8060 }].flatMap((ports) => rows(payload, { ports })),
