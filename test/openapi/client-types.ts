@@ -73,23 +73,15 @@ function methodOf([name, operation]: readonly [string, Operation]): string {
   if (path.includes(":app")) fields["app"] = `${words("The app: its id, its name, or its platform id")}app: string;`;
   if (queried) fields["query"] = `query${queried.required ? "" : "?"}: ${typeOf(queried)};`;
   if (body) fields["body"] = `body${optionalBody ? "?" : ""}: ${name.charAt(0).toUpperCase()}${name.slice(1)}Body;`;
-  const progress = words("Called as the archive is sent, with how many of its bytes are on their way");
-  const params = words("What the package is started with the first time, as `params` of a launch");
-  const password = words(
-    "The password of this device alone; it goes before the setting, and is kept once it was accepted",
-  );
-  if (takes === "upload")
-    fields["archive"] =
-      `archive: Archive;\n${progress}progress?: (bytes: number) => void;\n${params}params?: Readonly<Record<string, string>>;\n${password}password?: string;`;
   const optional = Object.entries(fields).every(([field, text]) => text.includes(`${field}?:`));
   const args = [...Object.values(fields), "signal?: AbortSignal | undefined;", "lease?: string | undefined;"].join(
     "\n",
   );
   const failures = codes.length > 0 && `Fails with ${codes.join(", ")}, and with what any call can fail with.`;
-  return `${words(summary, description, failures || undefined)}readonly ${name}: (args${optional ? "?" : ""}: {\n${args}\n}) => ${resultOf(operation)};`;
+  return `${words(summary, description, failures || undefined)}readonly ${name}: (args${optional ? "?" : ""}: {\n${args}\n}${takes === "upload" ? " & Upload" : ""}) => ${resultOf(operation)};`;
 }
 
-/** What an operation answers, its `data` by the name that the document has for it. */
+/** The type of an operation's answer: `data` by its name in the document. */
 function resultOf({ path, method, answers }: Operation): string {
   if (answers === "stream") return "AsyncIterable<Followed>";
   if (answers === "picture") return "Promise<Blob>";
@@ -98,11 +90,11 @@ function resultOf({ path, method, answers }: Operation): string {
   return `Promise<${typeOf(done.content["application/json"].schema.properties?.["data"] ?? {})}>`;
 }
 
-/** What stands in the files beside it. */
+/** A type from a file beside this one. */
 const beside = (word: string, name: string, file: string) =>
   `${word} type { ${name} } from ${JSON.stringify(`./${file}.js`)};`;
 
-const text = `${beside("import", "Archive", "client")}
+const text = `${beside("import", "Upload", "client")}
 ${beside("import", "Followed", "client-stream")}
 
 ${beside("export", "Followed", "client-stream")}
