@@ -35,6 +35,7 @@ export function Row({ entry, openDialog }: RowProps) {
   const device = entry.device.value;
   const displayStatus = displayStatusOf(device, entry.state.value);
   const state = displayStatus === "offline" ? null : entry.state.value;
+  const shown = { entry, device, state, displayStatus };
   const withheld = withheldOf(device);
   const isOpen = useSignal(false);
   return (
@@ -50,14 +51,9 @@ export function Row({ entry, openDialog }: RowProps) {
             {device.is_default && " · default"}
           </span>
         </a>
-        <Now entry={entry} displayStatus={displayStatus} state={state} />
-        <Volume
-          entry={entry}
-          state={state}
-          device={device}
-          isOn={displayStatus === "on" || displayStatus === "silent"}
-        />
-        <Power entry={entry} device={device} displayStatus={displayStatus} />
+        <Now {...shown} />
+        <Volume {...shown} />
+        <Power {...shown} />
         <Menu label={`More for ${device.name}`} items={itemsOf(entry, device, openDialog)} />
       </div>
       {(device.labels ?? []).length > 0 && (
@@ -94,16 +90,17 @@ export function Row({ entry, openDialog }: RowProps) {
   );
 }
 
-/** The status, what is on the screen, and what plays with its position. */
-function Now({
-  entry,
-  displayStatus,
-  state,
-}: {
+/** What is shown of a device. */
+interface ShownProps {
   readonly entry: Entry;
-  readonly displayStatus: DisplayStatus;
+  readonly device: Device;
+  /** `null` also for a device that does not answer. */
   readonly state: State | null;
-}) {
+  readonly displayStatus: DisplayStatus;
+}
+
+/** The status, what is on the screen, and what plays with its position. */
+function Now({ entry, state, displayStatus }: ShownProps) {
   const app = screenContentOf(state);
   const playing = playingOf(state);
   const pendingAction = entry.pendingAction.value;
@@ -148,18 +145,12 @@ function Progress({ playback }: { readonly playback: NonNullable<State["playback
   );
 }
 
-interface VolumeProps {
-  readonly entry: Entry;
-  readonly device: Device;
-  readonly state: State | null;
-  readonly isOn: boolean;
-}
-
 /** The volume: a slider if the set reports its level, else two step buttons. */
-function Volume({ entry, device, state, isOn }: VolumeProps) {
+function Volume({ entry, device, state, displayStatus }: ShownProps) {
   const volume = state?.volume ?? null;
   const can = (what: "volume" | "mute") => device.capabilities.includes(what);
   const { name } = device;
+  const isOn = displayStatus === "on" || displayStatus === "silent";
   if (!isOn || !(can("volume") || can("mute"))) return <span class="set-volume is-empty" />;
   const isMuted = volume?.muted === true;
   const level = volume?.level ?? null;
@@ -193,15 +184,7 @@ function Volume({ entry, device, state, isOn }: VolumeProps) {
 }
 
 /** The power button, or a link to pairing for a set that is not paired. */
-function Power({
-  entry,
-  device,
-  displayStatus,
-}: {
-  readonly entry: Entry;
-  readonly device: Device;
-  readonly displayStatus: DisplayStatus;
-}) {
+function Power({ entry, device, displayStatus }: ShownProps) {
   const isOn = displayStatus === "on";
   if (device.access === "unpaired") {
     return (
