@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import type { ReloadResult } from "../config/config.ts";
+import { readChanges } from "../config/read.ts";
 import { type Config, redactConfig, settingOf, settings } from "../config/schema.ts";
 import type { AppDependencies } from "./app.ts";
 import { type Env, route } from "./route.ts";
@@ -17,8 +18,12 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
   };
   route(app, "readConfig", async () => redactConfig(await config.readCurrent()));
   route(app, "patchConfig", async ({ body }) => {
-    // The same name may by now mean another device. Before the file is written: where this cannot be saved, nothing changes.
-    if (Object.hasOwn(body, "daemon.default_device")) await registry.resetDefault();
+    // The same name may by now mean another device. Before the file is written: where this cannot be saved, nothing changes;
+    // nor does it where the patch is refused.
+    if (Object.hasOwn(body, "daemon.default_device")) {
+      readChanges(body);
+      await registry.resetDefault();
+    }
     return announce(await config.patch(body));
   });
   route(app, "reloadConfig", async () => announce(await config.reload()));

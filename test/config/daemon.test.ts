@@ -123,6 +123,20 @@ test("a default device that cannot be saved changes nothing, neither the file no
   expect((await daemon.api("GET", "/config")).body.data.daemon.default_device).toBe("");
 });
 
+test("a default device that is refused changes nothing, even where the file has an old name of the one in use", async () => {
+  const { daemon } = kept(await startDaemonWithRoku());
+  const inUse = async () => (await daemon.api("GET", "/daemon/status")).body.data.default_device;
+  await daemon.api("PATCH", "/config", { "daemon.default_device": "set" });
+  const before = text(daemon);
+  writeFileSync(daemon.configFile, "[daemon");
+  expect((await daemon.api("PATCH", "/devices/set", { name: "Den" })).status).toBe(200);
+  writeFileSync(daemon.configFile, before);
+  expect(await inUse()).toBe("Den");
+  const { status, body } = await daemon.api("PATCH", "/config", { "daemon.default_device": "a/b" });
+  expect([status, body.error.code]).toEqual([400, "invalid_config_value"]);
+  expect(await inUse()).toBe("Den");
+});
+
 test("what kills left beside the file goes at a later start, and what is another's stays", async () => {
   const { folder, stop } = await startTestDaemon();
   await stop("SIGKILL");
