@@ -29,6 +29,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   const shot = useSignal<Shot | null>(null);
   const failure = useSignal<Failure | null>(null);
   const isTaking = useSignal(false);
+  const isGone = useRef(false);
   const device = entry.device.value;
   const can = device.capabilities.includes("screenshot");
   const put = (next: Shot | null) => {
@@ -45,7 +46,9 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
       failure.value = null;
       if (response.status === 204) return put(null);
       if (!response.headers.get("content-type")?.startsWith("image/")) await readAnswer(response);
-      put({ url: URL.createObjectURL(await response.blob()), at: new Date() });
+      const picture = await response.blob();
+      // Nothing would revoke the URL of a picture that comes after the view was left.
+      if (!isGone.current) put({ url: URL.createObjectURL(picture), at: new Date() });
     } catch (error) {
       put(null);
       if (isRequested) failure.value = failureOf(error);
@@ -69,7 +72,13 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
     isFirst.current = false;
     return () => clearTimeout(timer);
   }, [isLive, isOn, can, newest]);
-  useEffect(() => () => put(null), []);
+  useEffect(
+    () => () => {
+      isGone.current = true;
+      put(null);
+    },
+    [],
+  );
   return (
     <section class="dev-card card" aria-labelledby="dev-screen">
       <header>

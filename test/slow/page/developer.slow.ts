@@ -188,6 +188,34 @@ describePage("the developer view", (visitAt) => {
       await shows(page, "Workbench has no sideloaded package");
     }, 60_000);
 
+    test("a picture that comes after the view was left is not kept", async () => {
+      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      const button = '[aria-labelledby="dev-screen"] header button';
+      await page.waitForSelector(`${button}:not([aria-busy])`);
+      await page.evaluate(() => {
+        const ask = fetch;
+        const pictures = { arrive: () => {}, asked: 0, kept: 0 };
+        Object.assign(globalThis, { pictures });
+        URL.createObjectURL = () => `blob:${++pictures.kept}`;
+        globalThis.fetch = (async (address: string, init: RequestInit) => {
+          if (!address.includes("/screenshot")) return ask(address, init);
+          pictures.asked++;
+          await new Promise<void>((resolve) => {
+            pictures.arrive = resolve;
+          });
+          return new Response("picture", { headers: { "content-type": "image/png" } });
+        }) as typeof fetch;
+      });
+      type Pictures = { readonly pictures: { arrive(): void; readonly asked: number; readonly kept: number } };
+      await page.click(button);
+      await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
+      await pressNamed(page, "Back to the house");
+      await shows(page, "Bedroom");
+      await page.evaluate(() => (globalThis as unknown as Pictures).pictures.arrive());
+      await Bun.sleep(300);
+      expect(await page.evaluate(() => (globalThis as unknown as Pictures).pictures.kept)).toBe(0);
+    }, 60_000);
+
     test("of a device that takes none it says so, and leads to one that does", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Cinema"));
       await shows(page, "Cinema accepts no packages");
