@@ -10,14 +10,12 @@ import { countOf } from "../words.ts";
 
 type Report = Result<"examine">;
 
-const marks: Readonly<Record<Report["checks"][number]["status"], { readonly icon: IconName; readonly word: string }>> =
-  {
-    ok: { icon: "check", word: "OK" },
-    warn: { icon: "triangle-alert", word: "Remark" },
-    fail: { icon: "circle-alert", word: "Problem" },
-  };
 /** The worst first. */
-const order = ["fail", "warn", "ok"] as const;
+const marks = [
+  { status: "fail", icon: "circle-alert", word: "Problem" },
+  { status: "warn", icon: "triangle-alert", word: "Remark" },
+  { status: "ok", icon: "check", word: "OK" },
+] as const satisfies readonly { status: Report["checks"][number]["status"]; icon: IconName; word: string }[];
 
 export function Doctor() {
   const report = useSignal<Report | null>(null);
@@ -44,14 +42,14 @@ export function Doctor() {
       {failure.value && <Refusal failure={failure.value} />}
       {found !== null && (
         <ul class="doctor card">
-          {order.flatMap((status) =>
+          {marks.flatMap(({ status, icon, word }) =>
             found.checks
               .filter((one) => one.status === status)
               .map((one) => (
                 <li key={one.id} class={`is-${status}`}>
-                  <Icon name={marks[status].icon} size={18} />
+                  <Icon name={icon} size={18} />
                   <p>
-                    <span class="hidden">{marks[status].word}: </span>
+                    <span class="hidden">{word}: </span>
                     {one.text}
                     {one.hint !== null && <span class="muted">. {one.hint}</span>}
                   </p>
