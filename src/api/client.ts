@@ -127,12 +127,11 @@ export async function* createStream<Line extends StreamLine = Followed>(
   name: OperationName,
   args: AnyArguments = {},
 ): AsyncGenerator<Line> {
-  const { broken, resumed, passes = isPassing } = options;
+  const { passes = isPassing } = options;
   const { follow } = await import("./client-stream.ts");
   yield* follow<Line>({
+    ...options,
     signal: args.signal,
-    ...(broken && { broken }),
-    resumed,
     passes,
     open: (lastId, signal) => openStream(options, name, { ...args, signal }, lastId),
   });
