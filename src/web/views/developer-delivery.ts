@@ -17,10 +17,8 @@ export interface Delivery {
   /** The id of the last event before the upload began; older progress belongs to an earlier upload. */
   readonly since: Signal<string | undefined>;
   /** The progress that the daemon reports; `null` before the first report. */
-  readonly progress: ReadonlySignal<Progress | null>;
+  readonly progress: ReadonlySignal<EventOf<"install.progress"> | null>;
 }
-
-type Progress = Pick<EventOf<"install.progress">, "phase" | "bytes" | "total">;
 
 export interface PackageUpload {
   readonly archive: Blob;
