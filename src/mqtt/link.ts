@@ -64,8 +64,8 @@ export class MqttLink {
     return problem === null ? [] : [`MQTT: ${withHint(problem, hint)}`];
   }
 
+  /** Also where there is neither a bridge nor a broker: an earlier change may still be opening one. */
   #renew(): void {
-    if (!this.#bridge && (this.#isStopped || !this.#settings?.url)) return;
     this.#lastChange = this.#lastChange.then(() => this.#replace());
   }
 

@@ -2,6 +2,9 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { configOf } from "../../src/config/schema.ts";
+import { MqttLink } from "../../src/mqtt/link.ts";
+import { createLog } from "../../src/system/log.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
@@ -61,6 +64,28 @@ test("on, it is loaded, and reports its problem", () => {
     problem: "The broker at mqtt://127.0.0.1:1 cannot be reached: nothing listens there",
     hint: "Start the broker, or set its address: zapd config set mqtt.url mqtt://HOST:1883",
   });
+});
+
+/** An API whose events never come. */
+const silent = () => new Response(new ReadableStream(), { headers: { "content-type": "application/x-ndjson" } });
+const log = createLog({ level: "error", format: "text", colour: false, write() {} });
+
+test("turned off while it is being turned on, it stays off", async () => {
+  const link = new MqttLink({
+    state: folder(),
+    log,
+    ask: silent,
+    artifacts: { origins: () => [], folder: folder() },
+    address: () => null,
+    page: () => false,
+  });
+  link.use(configOf({ mqtt: { url: "mqtt://127.0.0.1:1", site: "lab" } }).mqtt);
+  link.start();
+  link.use(configOf().mqtt);
+  // By then its modules are loaded, and it would have begun.
+  await import("../../src/mqtt/bridge.ts");
+  await Bun.sleep(100);
+  expect(link.status).toBeNull();
 });
 
 test("reading the config again tries at once", async () => {
