@@ -6,7 +6,7 @@ import { type Client, createClient, type Device, type State } from "../api/clien
 import { textOf } from "../api/errors.ts";
 import { clientHeader } from "../api/routes.ts";
 import type { Log } from "../system/log.ts";
-import { sleep } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import { connectBus, takenOver } from "./broker.ts";
@@ -142,7 +142,7 @@ export class Bridge {
     const { settings, log, random = Math.random } = this.#options;
     const { signal } = this.#closing;
     const { site, status } = this.#topics;
-    await this.#snapshot.promise;
+    await orAborted(this.#snapshot.promise, signal);
     for (let tries = 0; !signal.aborted; tries++) {
       let since = Number.POSITIVE_INFINITY;
       let why: BusError;

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
+import { Bridge } from "../../src/mqtt/bridge.ts";
 import { MqttLink } from "../../src/mqtt/link.ts";
 import { createLog } from "../../src/system/log.ts";
 import { createZapd } from "../../src/zapd.ts";
@@ -86,6 +87,16 @@ test("turned off while it is being turned on, it stays off", async () => {
   await import("../../src/mqtt/bridge.ts");
   await Bun.sleep(100);
   expect(link.status).toBeNull();
+});
+
+test("a bridge that has not read the devices yet can be stopped", async () => {
+  const { mqtt: settings } = configOf({ mqtt: { url: "mqtt://127.0.0.1:1", site: "lab" } });
+  const artifacts = { origins: () => [], folder: folder() };
+  const bridge = await Bridge.open({ settings, state: folder(), log, ask: silent, artifacts });
+  bridge.start();
+  await Bun.sleep(10);
+  await bridge.stop();
+  expect(bridge.status).toMatchObject({ state: "connecting", problem: null });
 });
 
 test("reading the config again tries at once", async () => {
