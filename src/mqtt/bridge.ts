@@ -31,7 +31,7 @@ export interface BridgeStatus {
   readonly hint: string | null;
 }
 
-export interface BridgeOptions {
+export interface BridgeOptions extends Pick<HomeAssistantOptions, "address" | "page"> {
   readonly settings: MqttSettings;
   /** The state folder. */
   readonly state: string;
@@ -40,9 +40,6 @@ export interface BridgeOptions {
   readonly log: Log;
   /** Allowed origins of packages, and the folder for downloads. */
   readonly artifacts: Pick<ArtifactSettings, "origins" | "folder">;
-  /** Without it nothing is published for Home Assistant. */
-  readonly homeAssistant?: Pick<HomeAssistantOptions, "address" | "page">;
-  readonly random?: () => number;
 }
 
 /**
@@ -64,12 +61,12 @@ const eventExpiryS = 60;
 export class Bridge {
   readonly #options: BridgeOptions;
   readonly #closing = new AbortController();
-  readonly #retained: RetainedDocuments;
+  readonly #retained = new RetainedDocuments();
   readonly #client: Client;
   readonly #commands: Commands | null;
   readonly #devices = new Map<string, Device>();
   readonly #topics: SiteTopics;
-  readonly #homeAssistant: HomeAssistant | null;
+  readonly #homeAssistant: HomeAssistant;
   #bus: Bus | undefined;
   #boot = "";
   /** Whether this daemon has published its status before. */
@@ -83,14 +80,13 @@ export class Bridge {
   private constructor(options: BridgeOptions, topics: SiteTopics) {
     this.#options = options;
     this.#topics = topics;
-    this.#retained = new RetainedDocuments(options.random);
     const fetch = (request: Request) => this.#ask(request);
     this.#client = createClient({ url, fetch });
-    const { settings, artifacts, homeAssistant, log } = options;
+    const { settings, artifacts, log } = options;
     const { url: broker, commands } = settings;
     const since = new Date().toISOString();
     const publish = (event: object) => this.#publishEvent(event);
-    this.#homeAssistant = homeAssistant ? new HomeAssistant({ ...homeAssistant, settings, topics }) : null;
+    this.#homeAssistant = new HomeAssistant({ ...options, topics });
     const ca = () => brokerOf(settings, process.env).ca;
     const own = { topics, url, fetch, log, publish, artifacts: { ...artifacts, ca } };
     this.#commands = commands === "none" ? null : new Commands({ ...own, level: commands });
@@ -139,7 +135,7 @@ export class Bridge {
   }
 
   async #connect(): Promise<void> {
-    const { settings, log, random = Math.random } = this.#options;
+    const { settings, log } = this.#options;
     const { signal } = this.#closing;
     const { site, status } = this.#topics;
     await orAborted(this.#snapshot.promise, signal);
@@ -175,7 +171,7 @@ export class Bridge {
       }
       this.#setState("waiting", why);
       const most = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(tries, 10));
-      await sleep(Math.max(minDelayMs, random() * most), signal).catch(() => {});
+      await sleep(Math.max(minDelayMs, Math.random() * most), signal).catch(() => {});
     }
   }
 
@@ -190,12 +186,12 @@ export class Bridge {
     const isKnown = (topic: string) => {
       const id = partsOf(topics, topic)?.[0] ?? "";
       if (this.#devices.has(id)) return true;
-      for (const topic of this.#homeAssistant?.topicsFor(id) ?? [])
+      for (const topic of this.#homeAssistant.topicsFor(id))
         void bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
       return false;
     };
     const { signal } = this.#closing;
-    void this.#homeAssistant?.clearDisabled(bus, [...this.#devices.keys()], signal).catch(() => {});
+    void this.#homeAssistant.clearDisabled(bus, [...this.#devices.keys()], signal).catch(() => {});
     await this.#retained.attach(bus, filters, isKnown, signal);
   }
 
@@ -293,7 +289,7 @@ export class Bridge {
 
   async #publishDiscovery(id: string): Promise<void> {
     const device = this.#devices.get(id);
-    if (!device || !this.#homeAssistant) return;
+    if (!device) return;
     try {
       const documents = await this.#homeAssistant.documentsFor(device, this.#client);
       // It may have been removed or changed meanwhile; a change leads to another call.
@@ -306,7 +302,7 @@ export class Bridge {
 
   #removed(id: string): void {
     this.#devices.delete(id);
-    const discovery = this.#homeAssistant?.topicsFor(id) ?? [];
+    const discovery = this.#homeAssistant.topicsFor(id);
     for (const topic of [this.#topics.device(id), this.#topics.state(id), ...discovery])
       this.#retained.set(topic, null);
   }

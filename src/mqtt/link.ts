@@ -1,22 +1,9 @@
 /** Starts and stops the bridge to the broker as the settings say. Without a broker only this file is loaded. */
 import type { Config } from "../config/config.ts";
-import type { Log } from "../system/log.ts";
 import { withHint } from "../system/text.ts";
 import type { Bridge, BridgeOptions, BridgeStatus } from "./bridge.ts";
 
-export interface LinkOptions {
-  /** The state folder. */
-  readonly state: string;
-  /** Calls the API of this daemon. */
-  ask(request: Request): Response | Promise<Response>;
-  readonly log: Log;
-  /** Allowed origins of packages, and the folder for downloads. */
-  readonly artifacts: BridgeOptions["artifacts"];
-  /** The URL of the HTTP listener, such as `http://127.0.0.1:7272`; `null` without one. */
-  address(): string | null;
-  /** Whether the web page is served. */
-  page(): boolean;
-}
+export type LinkOptions = Omit<BridgeOptions, "settings">;
 
 export class MqttLink {
   readonly #options: LinkOptions;
@@ -76,7 +63,7 @@ export class MqttLink {
     await before?.stop({ renamed: !this.#isStopped && isRenamed(this.#bridgeSettings, settings) });
     if (this.#isStopped || !settings?.url) return;
     const { Bridge } = await import("./bridge.ts");
-    const bridge = await Bridge.open({ ...this.#options, settings, homeAssistant: this.#options });
+    const bridge = await Bridge.open({ ...this.#options, settings });
     if (this.#isStopped) return;
     this.#bridge = bridge;
     this.#bridgeSettings = settings;

@@ -40,11 +40,6 @@ export class RetainedDocuments {
   /** Topics whose document the broker refused, and why. */
   readonly #refused = new Map<string, BusError>();
   #bus: Bus | undefined;
-  readonly #random: () => number;
-
-  constructor(random: () => number = Math.random) {
-    this.#random = random;
-  }
 
   /** Why the broker refused a document. It is sent again when it changes, or over the next connection. */
   get refused(): BusError | undefined {
@@ -93,7 +88,7 @@ export class RetainedDocuments {
     const everyMs = Math.min(pace.everyMs, pace.totalMs / Math.max(1, waiting.length));
     for (const topic of waiting) {
       void this.#send(topic);
-      await sleep(everyMs * 2 * this.#random(), signal);
+      await sleep(everyMs * 2 * Math.random(), signal);
     }
   }
 

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
-import { MqttLink } from "../../src/mqtt/link.ts";
+import { type LinkOptions, MqttLink } from "../../src/mqtt/link.ts";
 import { createLog } from "../../src/system/log.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -69,17 +69,17 @@ test("on, it is loaded, and reports its problem", () => {
 
 /** An API whose events never come. */
 const silent = () => new Response(new ReadableStream(), { headers: { "content-type": "application/x-ndjson" } });
-const log = createLog({ level: "error", format: "text", colour: false, write() {} });
+const options = (): LinkOptions => ({
+  state: folder(),
+  log: createLog({ level: "error", format: "text", colour: false, write() {} }),
+  ask: silent,
+  artifacts: { origins: () => [], folder: folder() },
+  address: () => null,
+  page: () => false,
+});
 
 test("turned off while it is being turned on, it stays off", async () => {
-  const link = new MqttLink({
-    state: folder(),
-    log,
-    ask: silent,
-    artifacts: { origins: () => [], folder: folder() },
-    address: () => null,
-    page: () => false,
-  });
+  const link = new MqttLink(options());
   link.use(configOf({ mqtt: { url: "mqtt://127.0.0.1:1", site: "lab" } }).mqtt);
   link.start();
   link.use(configOf().mqtt);
@@ -91,8 +91,7 @@ test("turned off while it is being turned on, it stays off", async () => {
 
 test("a bridge that has not read the devices yet can be stopped", async () => {
   const { mqtt: settings } = configOf({ mqtt: { url: "mqtt://127.0.0.1:1", site: "lab" } });
-  const artifacts = { origins: () => [], folder: folder() };
-  const bridge = await Bridge.open({ settings, state: folder(), log, ask: silent, artifacts });
+  const bridge = await Bridge.open({ ...options(), settings });
   bridge.start();
   await Bun.sleep(10);
   await bridge.stop();

@@ -63,6 +63,8 @@ for (let n = Number(first); n < Number(first) + Number(count); n++) {
     state: tmpdir(),
     log,
     ask: (request: Request) => ask(request, site),
+    address: () => null,
+    page: () => false,
   });
   bridge.start();
 }
