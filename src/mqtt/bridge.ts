@@ -2,7 +2,7 @@
  * Publishes the devices to a broker: the status of the site, each device and its state as retained documents, and events.
  * Commands from the broker run as those of any client. The bridge follows the events of the API in the same process.
  */
-import { type Client, createClient, type Device, type State } from "../api/client.ts";
+import { type Client, createClient, type Device, type Result, type State } from "../api/client.ts";
 import { textOf } from "../api/errors.ts";
 import { clientHeader } from "../api/routes.ts";
 import type { Log } from "../system/log.ts";
@@ -18,18 +18,8 @@ import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
 import type { ArtifactSettings } from "./sideload.ts";
 import { partsOf, type SiteTopics, topicsOf } from "./topics.ts";
 
-/** The state of the connection to the broker. */
-export interface BridgeStatus {
-  readonly url: string;
-  readonly site: string;
-  /** `waiting`: zapd tries again by itself; `stopped`: not before the config is read again. */
-  readonly state: "connecting" | "connected" | "waiting" | "stopped";
-  readonly commands: MqttSettings["commands"];
-  /** Since when it is in this state, ISO 8601. */
-  readonly since: string;
-  readonly problem: string | null;
-  readonly hint: string | null;
-}
+/** The state of the connection to the broker, as the API shows it. */
+export type BridgeStatus = NonNullable<Result<"status">["mqtt"]>;
 
 export interface BridgeOptions extends Pick<HomeAssistantOptions, "address" | "page"> {
   readonly settings: MqttSettings;
@@ -151,10 +141,9 @@ export class Bridge {
         this.#bus = bus;
         this.#setState("connected");
         log.info(`MQTT: connected to ${broker.url} as the site ${site}`);
-        const serving = this.#serve(bus).catch((error: unknown) => {
-          if (error instanceof BusError && error.reason !== "closed") return error;
-          return undefined;
-        });
+        const serving = this.#serve(bus).catch((error: unknown) =>
+          error instanceof BusError && error.reason !== "closed" ? error : undefined,
+        );
         why = await Promise.race([bus.ended, serving.then((failed) => failed ?? bus.ended)]);
         await bus.close();
       } catch (error) {
