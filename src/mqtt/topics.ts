@@ -7,25 +7,11 @@ const layout = 1;
 export const settable = ["power", "volume", "mute", "app", "input", "key", "text", "notify"] as const;
 export type Settable = (typeof settable)[number];
 
-/** The topics of one site. */
-export interface SiteTopics {
-  /** The id of the site. */
-  readonly site: string;
-  readonly prefix: string;
-  /** `zapd/1/{site}`, the prefix of all its topics. */
-  readonly base: string;
-  readonly status: string;
-  readonly rpc: string;
-  readonly events: string;
-  device(id: string): string;
-  state(id: string): string;
-  log(id: string): string;
-  set(id: string, what: Settable): string;
-  /** The topic for answers to one client of this site. */
-  reply(client: string): string;
-}
+export type SiteTopics = Readonly<ReturnType<typeof topicsOf>>;
 
-export function topicsOf(prefix: string, site: string): SiteTopics {
+/** The topics of one site. */
+export function topicsOf(prefix: string, site: string) {
+  /** The beginning of all of them. */
   const base = `${prefix}/${layout}/${site}`;
   const device = (id: string) => `${base}/devices/${id}`;
   return {
@@ -36,10 +22,11 @@ export function topicsOf(prefix: string, site: string): SiteTopics {
     rpc: `${base}/rpc`,
     events: `${base}/events`,
     device,
-    state: (id) => `${device(id)}/state`,
-    log: (id) => `${device(id)}/log`,
-    set: (id, what) => `${device(id)}/set/${what}`,
-    reply: (client) => `${base}/reply/${client}`,
+    state: (id: string) => `${device(id)}/state`,
+    log: (id: string) => `${device(id)}/log`,
+    set: (id: string, what: Settable) => `${device(id)}/set/${what}`,
+    /** The topic for answers to one client of this site. */
+    reply: (client: string) => `${base}/reply/${client}`,
   };
 }
 
