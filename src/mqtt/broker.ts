@@ -10,7 +10,7 @@ import type { MqttClient } from "mqtt";
 import * as clientModule from "mqtt/lib/client";
 import { systemCode, textOf } from "../api/errors.ts";
 import { Semaphore } from "../system/semaphore.ts";
-import { neverAborted, orAborted } from "../system/sleep.ts";
+import { orAborted } from "../system/sleep.ts";
 import {
   type Bus,
   BusError,
@@ -154,12 +154,6 @@ interface Connection {
   leave(why: BusError): void;
 }
 
-/** A request without an answer yet. */
-interface PendingRequest {
-  readonly resolve: (answer: unknown) => void;
-  readonly reject: (error: unknown) => void;
-}
-
 interface Subscription {
   readonly filters: readonly string[];
   readonly listener: (message: Message) => void;
@@ -168,7 +162,8 @@ interface Subscription {
 class MqttBus implements Bus {
   readonly #connection: Connection;
   readonly #subscriptions = new Set<Subscription>();
-  readonly #pending = new Map<string, PendingRequest>();
+  /** Takes the answer of each request that has none yet, by its mark. */
+  readonly #pending = new Map<string, (answer: unknown) => void>();
   /** Subscriptions to reply topics. */
   readonly #replies = new Map<string, Promise<unknown>>();
   /** Limits the unacknowledged messages. */
@@ -196,8 +191,6 @@ class MqttBus implements Bus {
     });
     void ended.then((why) => {
       this.#closed.abort(why);
-      for (const { reject } of this.#pending.values()) reject(why);
-      this.#pending.clear();
       this.#subscriptions.clear();
     });
   }
@@ -272,14 +265,14 @@ class MqttBus implements Bus {
   async request(
     topic: string,
     body: Readonly<Record<string, unknown>>,
-    { replyTo, timeoutMs, signal = neverAborted }: RequestOptions,
+    { replyTo, timeoutMs, signal }: RequestOptions,
   ): Promise<unknown> {
     await this.#subscribeTo(replyTo);
     const mark = randomBytes(12).toString("base64url");
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const timeout = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
     const timer = setTimeout(() => reject(timeout), timeoutMs);
-    this.#pending.set(mark, { resolve, reject });
+    this.#pending.set(mark, resolve);
     // If sending fails, `#send` rejects, and nobody awaits this promise.
     promise.catch(() => {});
     try {
@@ -296,7 +289,8 @@ class MqttBus implements Bus {
           messageExpiryInterval: commandExpiryS,
         },
       );
-      return await orAborted(promise, signal);
+      const { signal: closed } = this.#closed;
+      return await orAborted(promise, signal ? AbortSignal.any([signal, closed]) : closed);
     } finally {
       clearTimeout(timer);
       this.#pending.delete(mark);
@@ -310,7 +304,7 @@ class MqttBus implements Bus {
       if (retained) return;
       const answer = objectIn(payload);
       const mark = correlation ? Buffer.from(correlation).toString() : answer?.["transaction"];
-      if (answer && typeof mark === "string") this.#pending.get(mark)?.resolve(answer);
+      if (answer && typeof mark === "string") this.#pending.get(mark)?.(answer);
     });
     this.#replies.set(replyTo, subscribing);
     subscribing.catch(() => this.#replies.delete(replyTo));
@@ -553,13 +547,8 @@ function tooLarge(bytes: number, topic: string, most: number): BusError {
 
 /** The broker refused a message for another reason than its ACL. */
 function rejected(topic: string, code: number, { url }: Broker): BusError {
-  return new BusError(
-    "forbidden",
-    `The broker at ${url} refused a message to ${topic} (reason 0x${code.toString(16)})`,
-    {
-      hint: seeLog,
-    },
-  );
+  const message = `The broker at ${url} refused a message to ${topic} (reason 0x${code.toString(16)})`;
+  return new BusError("forbidden", message, { hint: seeLog });
 }
 
 function forbidden(what: string, { url }: Broker): BusError {
