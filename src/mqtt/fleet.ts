@@ -86,8 +86,8 @@ export class Fleet {
   readonly #sites = new Map<string, FleetSite>();
   readonly #documents = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
   readonly #states = new Map<string, Readonly<Record<string, unknown>>>();
-  /** For each site, the callbacks of running calls for when it goes offline. */
-  readonly #offlineListeners = new Map<string, Set<() => void>>();
+  /** For each site that was called, what ends its calls when it goes offline. */
+  readonly #called = new Map<string, AbortController>();
   #devices = 0;
   #lastMessageAt = performance.now();
   #unsubscribe: () => Promise<void> = async () => {};
@@ -206,23 +206,16 @@ export class Fleet {
     timeoutMs: number,
   ): Promise<unknown> {
     const known = this.#sites.get(site.site);
-    if (!known?.online) throw offline(site);
+    if (!known?.online) throw offline(site.site);
     if (known.commands === "none")
       throw new ZapdError("unsupported_operation", `${site.site} accepts no commands from the broker`, {
         hint: "On that machine: zapd config set mqtt.commands control",
       });
     if (timeoutMs <= 0) throw new BusError("timeout", "The time ran out before the command was sent");
-    const abort = new AbortController();
-    const listeners = this.#offlineListeners.get(site.site) ?? new Set();
-    this.#offlineListeners.set(site.site, listeners);
-    const goesOffline = () => abort.abort(offline(site));
-    listeners.add(goesOffline);
-    try {
-      const { rpc } = topicsOf(this.#prefix, site.site);
-      return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: abort.signal }), site);
-    } finally {
-      listeners.delete(goesOffline);
-    }
+    const called = this.#called.get(site.site) ?? new AbortController();
+    this.#called.set(site.site, called);
+    const { rpc } = topicsOf(this.#prefix, site.site);
+    return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: called.signal }), site);
   }
 
   #devicesOf(site: FleetSite): FleetDevice[] {
@@ -264,7 +257,8 @@ export class Fleet {
       });
     }
     if (status?.["online"] === true) return;
-    for (const goesOffline of this.#offlineListeners.get(site) ?? []) goesOffline();
+    this.#called.get(site)?.abort(offline(site));
+    this.#called.delete(site);
   }
 
   #takeDevice(site: string, id: string, document: Record<string, unknown> | null): void {
@@ -285,8 +279,8 @@ function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: numb
   return { code: "device_timeout", message, hint: "The command may still take effect" };
 }
 
-function offline(site: FleetSite): ZapdError {
-  return new ZapdError("site_offline", `${site.site} is offline`, {
+function offline(site: string): ZapdError {
+  return new ZapdError("site_offline", `${site} is offline`, {
     hint: "Check that its daemon is running and reaches the broker. The command was not queued",
   });
 }
