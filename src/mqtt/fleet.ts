@@ -5,6 +5,7 @@
 import { type ErrorBody, toErrorCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 import { Semaphore } from "../system/semaphore.ts";
+import { sleep } from "../system/sleep.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
 import { topicsOf } from "./topics.ts";
 
@@ -78,7 +79,7 @@ const assumedDevices = 16;
 /** Limits of what is kept in memory; the rest is ignored. */
 const max = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
 
-/** The retained documents of all sites, kept up to date while open. */
+/** The retained documents of all sites, kept up to date while the connection is open. */
 export class Fleet {
   readonly #bus: Bus;
   readonly #prefix: string;
@@ -90,7 +91,6 @@ export class Fleet {
   readonly #called = new Map<string, AbortController>();
   #devices = 0;
   #lastMessageAt = performance.now();
-  #unsubscribe: () => Promise<void> = async () => {};
 
   private constructor(bus: Bus, prefix: string, settleMs: number) {
     this.#bus = bus;
@@ -107,7 +107,7 @@ export class Fleet {
     const fleet = new Fleet(bus, prefix, settleMs);
     const { status, device, state } = topicsOf(prefix, "+");
     const filters = [status, device("+"), ...(states ? [state("+")] : [])];
-    fleet.#unsubscribe = await bus.subscribe(filters, (message) => fleet.#take(message), 0);
+    await bus.subscribe(filters, (message) => fleet.#take(message), 0);
     await fleet.#settled(() => false, signal);
     await fleet.#complete(states, signal);
     return fleet;
@@ -119,9 +119,8 @@ export class Fleet {
     while (!isComplete()) {
       const quiet = performance.now() - Math.max(since, this.#lastMessageAt);
       if (quiet >= (this.#sites.size > 0 ? this.#settleMs : firstMessageMs)) return;
-      signal?.throwIfAborted();
       const over = this.#bus.ended.then((why) => Promise.reject(why));
-      await Promise.race([new Promise((resolve) => setTimeout(resolve, 10)), over]);
+      await Promise.race([sleep(10, signal), over]);
     }
   }
 
@@ -192,11 +191,6 @@ export class Fleet {
         return result;
       }),
     );
-  }
-
-  /** Unsubscribes. */
-  async close(): Promise<void> {
-    await this.#unsubscribe();
   }
 
   async #send(

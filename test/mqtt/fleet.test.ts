@@ -47,10 +47,7 @@ const took: Answer = ({ op, args }) => ({ ok: true, data: { did: `${op} ${args?.
 async function fleetOf(broker: MemoryBroker, states = false): Promise<Fleet> {
   const bus = broker.client();
   const fleet = await Fleet.open(bus, "zapd", { states, settleMs: 30 });
-  open.push(async () => {
-    await fleet.close();
-    await bus.close();
-  });
+  open.push(() => bus.close());
   return fleet;
 }
 
