@@ -341,7 +341,8 @@ function callIn(text: string): Readonly<Record<string, unknown>> {
 
 function isDeep(text: string): boolean {
   let depth = 0;
-  for (const { 0: found } of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+  // A string that does not end counts as one too: else each quote in it would be looked at as the beginning of another.
+  for (const { 0: found } of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/g)) {
     if (found === "[" || found === "{") depth++;
     else if (found === "]" || found === "}") depth--;
     if (depth > limits.depth) return true;

@@ -1,21 +1,27 @@
-/** A log that is published for as long as a lease lasts: it ends with the connection over which it goes. */
+/** Calls over the bus: a log that is published ends with its lease and its connection, and no message takes long to read. */
 import { expect, spyOn, test } from "bun:test";
-import { Commands } from "../../src/mqtt/commands.ts";
+import { Commands, type CommandsOptions } from "../../src/mqtt/commands.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { createLog } from "../../src/system/log.ts";
 import { until } from "../support/http-device.ts";
 import { MemoryBroker } from "./memory-bus.ts";
 
+const topics = topicsOf("zapd", "home");
+const nothing = { retained: false, expiresInS: null, sentAt: null, replyTo: null, correlation: null };
+const options = (events: object[] = []): CommandsOptions => ({
+  topics,
+  level: "developer",
+  url: "http://zapd/v1",
+  log: createLog({ level: "error", format: "text", colour: false, write() {} }),
+  artifacts: { origins: () => [], folder: "none", ca: () => undefined },
+  publish: (event) => events.push(event),
+  fetch: async () => Response.json({ ok: true, data: {} }),
+});
+
 test("logs of leases end with the connection, and leave no listener on it", async () => {
-  const topics = topicsOf("zapd", "home");
   const followed: AbortSignal[] = [];
   const commands = new Commands({
-    topics,
-    level: "developer",
-    url: "http://zapd/v1",
-    log: createLog({ level: "error", format: "text", colour: false, write() {} }),
-    artifacts: { origins: () => [], folder: "none", ca: () => undefined },
-    publish() {},
+    ...options(),
     async fetch(request) {
       if (request.method === "POST") return Response.json({ ok: true, data: { device: { id: "d1" }, token: "t" } });
       followed.push(request.signal);
@@ -26,7 +32,6 @@ test("logs of leases end with the connection, and leave no listener on it", asyn
   const waiting = spyOn(bus.ended, "then");
   const take = { op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } };
   const payload = Buffer.from(JSON.stringify(take));
-  const nothing = { retained: false, expiresInS: null, sentAt: null, replyTo: null, correlation: null };
   for (let lease = 1; lease <= 3; lease++) {
     commands.handle({ ...nothing, topic: topics.rpc, payload }, bus);
     await until("its log is followed", () => followed.length === lease);
@@ -35,4 +40,15 @@ test("logs of leases end with the connection, and leave no listener on it", asyn
   expect(waiting).not.toHaveBeenCalled();
   commands.detach();
   expect(followed.at(-1)?.aborted).toBe(true);
+});
+
+test("a call of nothing but quotes is read in one pass", async () => {
+  const events: object[] = [];
+  const commands = new Commands(options(events));
+  const payload = Buffer.from(`"${'\\"'.repeat(32_000)}`);
+  const since = performance.now();
+  commands.handle({ ...nothing, topic: topics.rpc, payload }, new MemoryBroker().client());
+  await until("it is refused", () => events.length === 1);
+  expect(performance.now() - since).toBeLessThan(500);
+  expect(events).toMatchObject([{ error: { code: "invalid_payload", message: "The call is not JSON" } }]);
 });
