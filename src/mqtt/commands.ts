@@ -66,7 +66,7 @@ interface Call {
     readonly scene?: string;
     readonly body?: unknown;
     readonly query?: Record<string, string>;
-    readonly lease?: string;
+    readonly lease?: string | undefined;
   };
 }
 
@@ -215,12 +215,11 @@ export class Commands {
     const { level } = this.#options;
     if (typeof op !== "string") throw invalid('A call needs "op", such as {"op":"press_key","args":{"key":"home"}}');
     const name = op.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
-    const control = allowed.control.find((one) => one === name);
-    const developer = allowed.developer.find((one) => one === name);
-    if (control) return control;
-    if (developer && level === "developer") return developer;
-    if (developer || Object.hasOwn(operationRoutes, name)) throw notAllowed(op);
-    const ops = [...allowed.control, ...(level === "developer" ? [...allowed.developer, installOp] : [])].map(snake);
+    const names: readonly Allowed[] = [...allowed.control, ...(level === "developer" ? allowed.developer : [])];
+    const known = names.find((one) => one === name);
+    if (known) return known;
+    if (Object.hasOwn(operationRoutes, name)) throw notAllowed(op);
+    const ops = [...names, ...(level === "developer" ? [installOp] : [])].map(snake);
     throw invalid(`Unknown operation ${quoted(op)}`, `The operations are: ${ops.join(", ")}`);
   }
 
@@ -394,27 +393,26 @@ function oneOf<T>(words: Readonly<Record<string, T>>, word: string, field: strin
 function callOf(name: Allowed, args: Readonly<Record<string, unknown>>, lease: string | undefined): Call {
   const route: OperationRoute = operationRoutes[name];
   const { device, group, ...rest } = args;
-  const token = lease === undefined ? {} : { lease };
   const named = [device, group].filter((one) => one !== undefined);
   if (route.path.includes("/:scene")) {
     const { scene, ...content } = args;
     if (typeof scene !== "string" || scene === "")
       throw invalid(`${snake(name)} needs "scene", such as {"scene":"movie-night"}`);
-    return { name, args: { scene, ...token, ...contentOf(route, name, content) } };
+    return { name, args: { scene, lease, ...contentOf(route, name, content) } };
   }
   if (!route.path.includes("/:id")) {
     if (named.length > 0) throw invalid(`${snake(name)} is not for a device or a group`);
-    return { name, args: { ...token, ...contentOf(route, name, rest) } };
+    return { name, args: { lease, ...contentOf(route, name, rest) } };
   }
   if (named.length > 1) throw invalid("A call is for a device or for a group, not for both");
   if (named.some((one) => typeof one !== "string" || one === ""))
     throw invalid("device and group must be non-empty texts");
   const content = contentOf(route, name, rest);
   if (group === undefined)
-    return { name, args: { id: typeof device === "string" ? device : "default", ...token, ...content } };
+    return { name, args: { id: typeof device === "string" ? device : "default", lease, ...content } };
   const ofGroup: Groupable | undefined = groupable.find((one) => one === name);
   if (!ofGroup) throw invalid(`${snake(name)} is for one device, not for a group`);
-  return { name: `${ofGroup}OfGroup`, args: { group: String(group), ...token, ...content } };
+  return { name: `${ofGroup}OfGroup`, args: { group: String(group), lease, ...content } };
 }
 
 function contentOf(
