@@ -33,8 +33,6 @@ export interface ArtifactOptions {
   /** A CA that is trusted beside those of the system, PEM. */
   readonly ca?: string | undefined;
   readonly signal: AbortSignal;
-  /** Called with the number of bytes received so far. */
-  readonly progress?: (bytes: number) => void;
   /** Looks up the addresses of a name; the system's lookup by default. */
   readonly lookup?: (name: string) => Promise<readonly LookupAddress[]>;
 }
@@ -88,7 +86,7 @@ export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonl
 }
 
 async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, options: ArtifactOptions): Promise<void> {
-  const { signal, progress = () => {} } = options;
+  const { signal } = options;
   const answer = await request(url, options);
   const length = answer.headers["content-length"];
   const refuse = (why: string) => {
@@ -107,7 +105,6 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
       received += chunk.length;
       if (received > bytes) throw notFetched(url, `it has more than the ${bytes} bytes given in the call`);
       hash.update(chunk);
-      progress(received);
       yield chunk;
     }
   };
@@ -158,7 +155,8 @@ function get(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
           (all) => {
             const allowed = isLocal(url) ? all : all.filter(({ address }) => !isForbidden(address));
             const [first] = allowed;
-            if (!first) return done(noAddress(url), "", 4);
+            if (!first)
+              return done(notFetched(url, `${url.hostname} has only addresses of this machine or its link`), "", 4);
             if (options.all) done(null, [...allowed]);
             else done(null, first.address, first.family);
           },
@@ -204,10 +202,6 @@ function isForbidden(address: string): boolean {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return forbidden.check(mapped, "ipv4");
   return forbidden.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
-}
-
-function noAddress(url: URL): ZapdError {
-  return notFetched(url, `${url.hostname} has only addresses of this machine or its link`);
 }
 
 function statusText(status: number): string {
