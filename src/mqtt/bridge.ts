@@ -12,7 +12,7 @@ import { version } from "../system/version.ts";
 import { connectBus, takenOver } from "./broker.ts";
 import { type Bus, BusError, objectIn } from "./bus.ts";
 import { Commands } from "./commands.ts";
-import { HomeAssistant, type HomeAssistantOptions } from "./home-assistant.ts";
+import { discoveryTopic, HomeAssistant, type HomeAssistantOptions } from "./home-assistant.ts";
 import { RetainedDocuments } from "./retained.ts";
 import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
 import type { ArtifactSettings } from "./sideload.ts";
@@ -280,10 +280,9 @@ export class Bridge {
     const device = this.#devices.get(id);
     if (!device) return;
     try {
-      const documents = await this.#homeAssistant.documentsFor(device, this.#client);
+      const payload = await this.#homeAssistant.payloadFor(device, this.#client);
       // It may have been removed or changed meanwhile; a change leads to another call.
-      if (this.#devices.get(id) !== device) return;
-      for (const { topic, payload } of documents) this.#retained.set(topic, payload);
+      if (payload && this.#devices.get(id) === device) this.#retained.set(discoveryTopic(device), payload);
     } catch (error) {
       this.#options.log.debug(`MQTT: ${device.name} could not be described to Home Assistant: ${textOf(error)}`);
     }

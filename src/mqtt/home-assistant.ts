@@ -104,12 +104,9 @@ export class HomeAssistant {
     return this.#options.settings.home_assistant ? [discoveryTopic({ id: deviceId })] : [];
   }
 
-  /** The retained documents of a device; none where discovery is off. */
-  async documentsFor(
-    device: Device,
-    zapd: Client,
-  ): Promise<readonly { readonly topic: string; readonly payload: object }[]> {
-    if (!this.#options.settings.home_assistant) return [];
+  /** The payload of a device; `null` where discovery is off. */
+  async payloadFor(device: Device, zapd: Client): Promise<object | null> {
+    if (!this.#options.settings.home_assistant) return null;
     const { topics, settings, address, page } = this.#options;
     const { id } = device;
     const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
@@ -121,7 +118,7 @@ export class HomeAssistant {
     // Home Assistant fetches the artwork itself. Where the broker is on another machine, Home Assistant probably is too, and
     // cannot reach our loopback address.
     const isBrokerLocal = isLocal(new URL(settings.url));
-    const payload = discoveryPayload({
+    return discoveryPayload({
       device,
       apps: apps || null,
       inputs: inputs || null,
@@ -129,7 +126,6 @@ export class HomeAssistant {
       page: at !== null && page() ? `${at}/#/remote/${id}` : undefined,
       artwork: at !== null && isBrokerLocal ? `${at}/v1/devices/${id}/artwork` : undefined,
     });
-    return [{ topic: discoveryTopic(device), payload }];
   }
 
   /** Clears the payloads from when discovery was on. */

@@ -274,10 +274,9 @@ describe("the retained document", () => {
   test("is the payload, with its page, and with artwork where Home Assistant can be on this machine", async () => {
     const payloadAt = async (more: Partial<typeof own>, url = settings.url) => {
       const homeAssistant = new HomeAssistant({ ...own, ...more, settings: { ...settings, url } });
-      const [kept, ...others] = await homeAssistant.documentsFor(able, client([]));
-      expect([kept?.topic, others]).toEqual([discoveryTopic(able), []]);
-      expect(refusals(JSON.parse(JSON.stringify(kept?.payload)))).toEqual([]);
-      return kept?.payload as { device: { configuration_url?: string }; components: Components };
+      const payload = await homeAssistant.payloadFor(able, client([]));
+      expect(refusals(JSON.parse(JSON.stringify(payload)))).toEqual([]);
+      return payload as { device: { configuration_url?: string }; components: Components };
     };
     const here = await payloadAt({});
     expect(here.device.configuration_url).toBe(`http://127.0.0.1:7272/#/remote/${id}`);
@@ -292,12 +291,12 @@ describe("the retained document", () => {
   test("reads the inputs of a device once, and again when it has changed; not those of an offline one", async () => {
     const asked: string[] = [];
     const homeAssistant = new HomeAssistant({ ...own, settings });
-    await homeAssistant.documentsFor({ ...able, status: "offline" }, client(asked));
+    await homeAssistant.payloadFor({ ...able, status: "offline" }, client(asked));
     expect(asked).toHaveLength(0);
     for (const power of ["on", "standby", "on"] as const)
-      await homeAssistant.documentsFor({ ...able, power }, client(asked));
+      await homeAssistant.payloadFor({ ...able, power }, client(asked));
     expect(asked).toHaveLength(1);
-    await homeAssistant.documentsFor({ ...able, software_version: "9.2" }, client(asked));
+    await homeAssistant.payloadFor({ ...able, software_version: "9.2" }, client(asked));
     expect(asked).toHaveLength(2);
   });
 
@@ -307,7 +306,7 @@ describe("the retained document", () => {
     const other = "homeassistant/device/somebody-elses/config";
     for (const topic of [discoveryTopic(able), other]) await bus.publish(topic, "{}", { retain: true });
     const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
-    expect(await homeAssistant.documentsFor(able, client([]))).toEqual([]);
+    expect(await homeAssistant.payloadFor(able, client([]))).toBeNull();
     await homeAssistant.clearDisabled(bus, [id, "another"], neverAborted);
     expect([...broker.kept.keys()]).toEqual([other]);
     // What was told anew meanwhile would be taken away with it, were it heard for ever.
