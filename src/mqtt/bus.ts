@@ -2,6 +2,7 @@
  * A message bus: publish, subscribe, and requests with answers. Its users know nothing of MQTT, which implements it
  * (broker.ts).
  */
+import type { ErrorOptions } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 
 /** A received message, untrusted. */
@@ -71,7 +72,7 @@ export class BusError extends Error {
   readonly reason: BusReason;
   readonly hint: string | undefined;
 
-  constructor(reason: BusReason, message: string, options: { readonly hint?: string; readonly cause?: unknown } = {}) {
+  constructor(reason: BusReason, message: string, options: Pick<ErrorOptions, "hint" | "cause"> = {}) {
     super(message, { cause: options.cause });
     this.reason = reason;
     this.hint = options.hint;

@@ -287,8 +287,7 @@ function readAnswer(answer: unknown, site: FleetSite): unknown {
   const message = isObject(error) ? textIn(error["message"], 4_096) : null;
   if (!isObject(error) || code === null || message === null)
     throw new ZapdError("internal_error", `${site.site} sent an invalid answer`);
-  const hint = textIn(error["hint"], 4_096);
-  throw new ZapdError(toErrorCode(code), message, { ...(hint !== null && { hint }) });
+  throw new ZapdError(toErrorCode(code), message, { hint: textIn(error["hint"], 4_096) ?? undefined });
 }
 
 function textIn(value: unknown, maxLength: number = max.text): string | null {

@@ -61,10 +61,7 @@ function readFile(file: string, setting: string, secret: boolean): string {
     });
   } catch (error) {
     const hint = error instanceof ZapdError ? error.hint : undefined;
-    throw new BusError("settings", `The file of ${setting} cannot be used: ${textOf(error)}`, {
-      ...(hint !== undefined && { hint }),
-      cause: error,
-    });
+    throw new BusError("settings", `The file of ${setting} cannot be used: ${textOf(error)}`, { hint, cause: error });
   }
   if (text === null)
     throw new BusError("settings", `The file of ${setting}, ${file}, does not exist`, {
