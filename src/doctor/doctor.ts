@@ -69,13 +69,7 @@ export async function examineFrom(
 }
 
 /** All findings, and how many are problems and remarks. */
-export interface Report {
-  readonly checks: (Omit<NamedFinding, "hint"> & { readonly hint: string | null })[];
-  readonly problems: number;
-  readonly remarks: number;
-}
-
-export function reportOf(all: readonly NamedFinding[]): Report {
+export function reportOf(all: readonly NamedFinding[]): Result<"examine"> {
   const count = (status: NamedFinding["status"]) => all.filter((one) => one.status === status).length;
   const checks = all.map(({ id, status, text, hint = null }) => ({ id, status, text, hint }));
   return { checks, problems: count("fail"), remarks: count("warn") };
