@@ -2,6 +2,7 @@
 import type { Device, State } from "../api/client.ts";
 import { powerWords } from "../api/client-words.ts";
 import type { Failure, Outcome } from "../api/errors.ts";
+import { Semaphore } from "../system/semaphore.ts";
 import { joinWithAnd, shortTime } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 
@@ -17,14 +18,12 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
   if (devices.length === 0)
     return [warn("no device is known", "Run zapd discover, or add one by its address: zapd add 192.168.1.40")];
   const until = performance.now() + totalTimeoutMs;
-  const findings: Finding[] = new Array(devices.length);
-  const todo = devices.entries();
-  const work = async () => {
-    for (const [at, device] of todo)
-      findings[at] = { ...(await examineDevice(device, exam, until)), id: `device:${device.id}` };
-  };
-  await Promise.all(Array.from({ length: atOnce }, work));
-  return findings;
+  const turns = new Semaphore(atOnce);
+  const examined = devices.map(async (device) => {
+    const found = await turns.run(() => examineDevice(device, exam, until));
+    return { ...found, id: `device:${device.id}` };
+  });
+  return Promise.all(examined);
 }
 
 async function examineDevice(device: Device, exam: Examination, until: number): Promise<Finding> {
