@@ -22,7 +22,7 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
   try {
     return await tool.run(args, context);
   } catch (error) {
-    const asksPin = canAsk && pin === undefined && !tool.annotations.readOnlyHint;
+    const asksPin = canAsk && pin === undefined && !tool.readOnly;
     if (!asksPin || !(error instanceof ApiError) || error.code !== "pairing_required") throw error;
     // Without `begin`: what is left here does not end a request that somebody else waits for at the device.
     const within = AbortSignal.any([signal, AbortSignal.timeout(codeTimeoutMs)]);

@@ -49,19 +49,12 @@ export type Outcome =
     }
   | { readonly ask: Question };
 
-/** The annotations of MCP. */
-export interface Annotations {
-  readonly readOnlyHint: boolean;
-  readonly destructiveHint: boolean;
-  readonly idempotentHint: boolean;
-  readonly openWorldHint: false;
-}
-
 export interface Tool {
   readonly name: string;
   /** Its entry in `tools/list`. */
   readonly listed: Readonly<Record<string, unknown>>;
-  readonly annotations: Annotations;
+  /** It changes nothing. */
+  readonly readOnly: boolean;
   /** Fails with `invalid_payload` where the arguments are invalid, and as the API fails. */
   run(input: unknown, context: ToolContext): Promise<Outcome>;
 }
@@ -80,22 +73,23 @@ interface Definition<Input extends z.ZodRawShape> {
 export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>): Tool {
   const { name, title, description, hints, output } = definition;
   const input = z.strictObject(definition.input);
-  const annotations = {
-    readOnlyHint: hints.includes("readOnly"),
-    destructiveHint: hints.includes("destructive"),
-    idempotentHint: hints.includes("idempotent"),
-    openWorldHint: false,
-  } as const;
+  const readOnly = hints.includes("readOnly");
   return {
     name,
-    annotations,
+    readOnly,
     listed: {
       name,
       title,
       description,
       inputSchema: jsonSchema(input, "input"),
       outputSchema: outline(z.object(output)),
-      annotations: { title, ...annotations },
+      annotations: {
+        title,
+        readOnlyHint: readOnly,
+        destructiveHint: hints.includes("destructive"),
+        idempotentHint: hints.includes("idempotent"),
+        openWorldHint: false,
+      },
     },
     async run(args, context) {
       const { success, data, error } = input.safeParse(args ?? {}, { reportInput: true });
