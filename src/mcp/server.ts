@@ -195,7 +195,7 @@ export const explainInside: Explain = async (error) => ({
 const maxDetailsLength = 8_000;
 
 /** A failure as text, for clients that read nothing else. */
-export function failureText({ code, message, hint, details }: Failure): string {
+function failureText({ code, message, hint, details }: Failure): string {
   const sentence = `${code}: ${message}${/[.!?]$/.test(message) ? "" : "."}`;
   const json = details ? JSON.stringify(details).slice(0, maxDetailsLength) : "";
   return [sentence, hint ?? "", json].filter(Boolean).join(" ");
