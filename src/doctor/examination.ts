@@ -71,11 +71,9 @@ async function runWithDeadline({ about, timeoutMs, run }: Check, exam: Examinati
   return Promise.race([work, late]).finally(() => ended.abort());
 }
 
-export type DaemonStatus = Result<"status">;
-
 /** Whether the daemon answers on its socket, or why not. */
 export type DaemonFound =
-  | { readonly state: "running"; readonly status: DaemonStatus }
+  | { readonly state: "running"; readonly status: Result<"status"> }
   /** `absent`: no socket; `stale`: nothing listens on it; `forbidden`: another user's; `silent`: connected, but no answer. */
   | { readonly state: "absent" | "stale" | "forbidden" | "silent" };
 
