@@ -32,9 +32,9 @@ export interface SceneSource {
   /** The device of steps that name none, in place of the one in the scene. */
   readonly device?: string | string[] | undefined;
   /** Mistakes that were found already, in the text or in the request. */
-  readonly mistakes?: readonly Mistake[];
+  readonly mistakes: readonly Mistake[];
   /** The text is not valid TOML: lines that could not be parsed were left out. */
-  readonly isBroken?: boolean;
+  readonly isBroken: boolean;
 }
 
 export interface Checked {
@@ -95,11 +95,11 @@ class Check {
   constructor(source: SceneSource, devices: Devices) {
     this.#source = source;
     this.#devices = devices;
-    this.#mistakes = [...(source.mistakes ?? [])];
+    this.#mistakes = [...source.mistakes];
   }
 
   run(): Checked {
-    const { value, name, isBroken = false } = this.#source;
+    const { value, name, isBroken } = this.#source;
     const scene = isObject(value) ? value : {};
     if (!isObject(value) && !isBroken)
       this.#report([], "is not a scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
@@ -214,12 +214,11 @@ class Check {
     // The valid fields are checked further, so that all mistakes are reported at once.
     const step = Object.fromEntries(validFields.map((field) => [field, raw[field]])) as SceneStep;
     const onError = step.on_error ?? this.#onError;
-    const isFine = this.#mistakes.length === before;
     const devices = verb !== undefined && deviceVerbs.includes(verb) ? this.#targets(path, raw) : [];
     const line = this.#source.lineOf?.(path) ?? null;
-    const common = { at, line, name: isFine ? (step.name ?? null) : null, onError, devices };
+    const common = { at, line, name: step.name ?? null, onError, devices };
     // Nested steps are checked in any case.
-    if (verb === "if") return this.#branching(path, step, common, step.if !== undefined);
+    if (verb === "if") return this.#branching(path, step, common);
     if (verb === "parallel") return this.#parallel(path, raw[verb], common);
     return verb && step[verb] !== undefined ? this.#plain(path, step, verb, common) : null;
   }
@@ -241,7 +240,7 @@ class Check {
 
   /** Whether an unparsable line of the step may have had its verb. */
   #isBroken(path: Path): boolean {
-    const { lineOf, mistakes = [] } = this.#source;
+    const { lineOf, mistakes } = this.#source;
     const from = lineOf?.(path) ?? 0;
     const next = lineOf?.([...path.slice(0, -1), Number(path.at(-1)) + 1]) ?? 0;
     const to = next > from ? next : Number.POSITIVE_INFINITY;
@@ -444,10 +443,11 @@ class Check {
     return { conditions, does: shorten(`${word} ${texts.map(({ text }) => text).join(" and ")}`) };
   }
 
-  #branching(path: Path, step: SceneStep, common: Common, isValid: boolean): Planned {
+  #branching(path: Path, step: SceneStep, common: Common): Planned {
     const { else: otherwise } = step;
     const then = this.#steps([...path, "then"], step.then, `${common.at}.then.`);
     const other = otherwise === undefined ? [] : this.#steps([...path, "else"], otherwise, `${common.at}.else.`);
+    const isValid = step.if !== undefined;
     const tested = isValid ? this.#conditions([...path, "if"], step.if, common, "if") : { conditions: [], does: "" };
     return { ...common, kind: "if", ...tested, branches: { yes: then, no: other } };
   }

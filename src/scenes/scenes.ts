@@ -7,7 +7,7 @@ import type { NewEvent } from "../devices/journal.ts";
 import { SleepWatch, staleCommandError } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
-import { type Checked, checkScene, type SceneSource } from "./check.ts";
+import { checkScene, type SceneSource } from "./check.ts";
 import { readScene, readSceneFile, scenesIn } from "./files.ts";
 import { allSteps, type Plan } from "./plan.ts";
 import { emptyResults, type RunOptions, runPlan } from "./run.ts";
@@ -74,7 +74,7 @@ export class Scenes {
       return { line: null, at: field, message, hint: "Write it in the text of toml, or leave toml out" };
     });
     const source = readScene(toml, null);
-    const mistakes = [...ofBody, ...more, ...(source.mistakes ?? [])];
+    const mistakes = [...ofBody, ...more, ...source.mistakes];
     return planOf({ ...source, device, mistakes }, this.#devices, "The scene");
   }
 
@@ -146,7 +146,7 @@ function nameFor(name: string): string {
 }
 
 function planOf(source: SceneSource, devices: Devices, what: string): Plan {
-  const { plan, mistakes }: Checked = checkScene(source, devices);
+  const { plan, mistakes } = checkScene(source, devices);
   if (plan) return plan;
   throw invalid(mistakes, what);
 }
