@@ -47,9 +47,9 @@ export async function runPlan(plan: Plan, options: RunOptions): Promise<RunResul
   return new Run(plan, options).run();
 }
 
-/** The results of a run without any step. */
-export function emptyResults({ steps }: Plan, reason: StepResult["reason"]): StepResult[] {
-  return [...allSteps(steps)].map((step) => ({ ...emptyResult(step), ...(reason && { reason }) }));
+/** The results of a dry run. */
+export function dryResults({ steps }: Plan): StepResult[] {
+  return [...allSteps(steps)].map((step) => ({ ...emptyResult(step), reason: "dry_run" }));
 }
 
 function emptyResult({ at, line, name, does, devices }: Planned): StepResult {
@@ -121,7 +121,7 @@ class Run {
     let isSkipped = false;
     for (const step of steps) {
       if (step.kind === "wait" && isSkipped) {
-        this.#ended(step, { status: "skipped", reason: "nothing_before" });
+        this.#ended(step, performance.now(), { status: "skipped", reason: "nothing_before" });
         continue;
       }
       isSkipped = await this.#step(step);
@@ -144,7 +144,7 @@ class Run {
         return this.#act(step, since);
       case "wait":
         await this.#untilHalted((signal) => sleep(step.ms, signal), step, since);
-        this.#ended(step, { status: "did", took_ms: since });
+        this.#ended(step, since, { status: "did" });
         return false;
       case "wait_for":
         return this.#waitFor(step, since);
@@ -167,9 +167,10 @@ class Run {
     }
   }
 
-  #ended(step: Planned, { took_ms: since, ...rest }: Partial<StepResult> & Pick<StepResult, "status">): void {
-    const took_ms = since === undefined ? 0 : Math.round(performance.now() - since);
-    const result: StepResult = { ...emptyResult(step), ...rest, took_ms };
+  /** Records and reports the result of a step that began at `since`. */
+  #ended(step: Planned, since: number, ended: Partial<StepResult> & Pick<StepResult, "status">): void {
+    const took_ms = Math.round(performance.now() - since);
+    const result: StepResult = { ...emptyResult(step), ...ended, took_ms };
     this.#results.set(step, result);
     this.#options.onStep(isTyped(step) ? withoutTyped(result) : result);
   }
@@ -182,7 +183,7 @@ class Run {
     isEnd: boolean,
     more: Partial<StepResult> = {},
   ): boolean {
-    this.#ended(step, { ...more, status: "failed", ...(error && { error }), took_ms: since });
+    this.#ended(step, since, { ...more, status: "failed", ...(error && { error }) });
     if (!isEnd) return false;
     this.#halt.abort(new Stopped());
     throw new Stopped();
@@ -198,7 +199,7 @@ class Run {
       return this.#failed(step, since, failed.error, isEnd, { devices, confirmed });
     }
     const isSkipped = seen.length === 0;
-    this.#ended(step, { ...didOr(isSkipped), devices, confirmed: isSkipped ? true : confirmed, took_ms: since });
+    this.#ended(step, since, { ...didOr(isSkipped), devices, confirmed: isSkipped ? true : confirmed });
     return isSkipped;
   }
 
@@ -219,7 +220,7 @@ class Run {
           return result("failed", null, this.#timeout.signal.aborted ? this.#timeoutError() : answer.error);
         confirmed = answer.data.confirmed ?? null;
       }
-      if (hasEffect && step.readsBack) confirmed = await this.#hasBecome(step, device);
+      if (hasEffect && step.readsBack) confirmed = await this.#hasBecome(device, hasEffect);
       return result("did", confirmed);
     } catch (error) {
       return result("failed", null, stepErrorOf(error));
@@ -242,7 +243,7 @@ class Run {
   }
 
   /** Whether the device reports the effect within a while; `null` where it reports no power. */
-  async #hasBecome({ hasEffect = () => false }: Act, device: Device): Promise<boolean | null> {
+  async #hasBecome(device: Device, hasEffect: NonNullable<Act["hasEffect"]>): Promise<boolean | null> {
     if (!device.capabilities.includes("state")) return null;
     const condition = { text: "", holds: hasEffect };
     const { state, matched } = await waitFor(device, [condition], readMs.after, this.#abortSignal).catch(() => {
@@ -276,7 +277,7 @@ class Run {
     const matched = failed === undefined;
     if (failed)
       return this.#failed(step, since, failed.error, step.orElse === "stop", { devices, matched, confirmed: false });
-    this.#ended(step, { status: "did", matched, confirmed: true, devices, took_ms: since });
+    this.#ended(step, since, { status: "did", matched, confirmed: true, devices });
     return false;
   }
 
@@ -296,11 +297,10 @@ class Run {
     this.#passOver(other);
     const hasMatch = taken.length > 0;
     const devices = emptyResult(step).devices.map((one): DeviceResult => ({ ...one, status: "did" }));
-    this.#ended(step, {
+    this.#ended(step, since, {
       ...(hasMatch ? { status: "did" } : { status: "skipped", reason: "no_match" }),
       matched,
       devices,
-      took_ms: since,
     });
     return this.#sequence(taken);
   }
@@ -314,11 +314,11 @@ class Run {
     const ends = await Promise.allSettled(step.branches.map((branch) => this.#sequence(branch)));
     const failure = ends.find((one) => one.status === "rejected");
     if (failure) {
-      this.#ended(step, { status: "failed", took_ms: since });
+      this.#ended(step, since, { status: "failed" });
       throw failure.reason;
     }
     const isSkipped = ends.every((one) => one.status === "fulfilled" && one.value);
-    this.#ended(step, { ...didOr(isSkipped), took_ms: since });
+    this.#ended(step, since, didOr(isSkipped));
     return isSkipped;
   }
 }

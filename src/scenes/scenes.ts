@@ -10,7 +10,7 @@ import { pluralize } from "../system/text.ts";
 import { checkScene, type SceneSource } from "./check.ts";
 import { readScene, readSceneFile, scenesIn } from "./files.ts";
 import { allSteps, type Plan } from "./plan.ts";
-import { emptyResults, type RunOptions, runPlan } from "./run.ts";
+import { dryResults, type RunOptions, runPlan } from "./run.ts";
 
 export type { Answer, RunOptions } from "./run.ts";
 
@@ -80,7 +80,7 @@ export class Scenes {
 
   /** The result of a dry run. */
   checked(plan: Plan): SceneResult {
-    const steps = emptyResults(plan, "dry_run");
+    const steps = dryResults(plan);
     const run = crypto.randomUUID();
     return { run, scene: plan.name, outcome: "checked", failed: 0, waited_ms: 0, took_ms: 0, steps };
   }
