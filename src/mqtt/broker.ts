@@ -97,16 +97,14 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
     ...(will && { will: { ...will, payload: Buffer.from(will.payload), qos: 1, retain: true } }),
     ...(version === 5 && { properties: { sessionExpiryInterval: 0, maximumPacketSize: maxPacketBytes } }),
   });
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const { promise, resolve, reject } = Promise.withResolvers<Connection["limits"]>();
   let why: BusError | undefined;
   const aborted = () => client.end(true);
-  // The limits of the broker, which the library ignores (MQTT 5.0, 3.2.2.3.3 and 3.2.2.3.6).
-  let limits = { inFlight: maxInFlight, packet: maxPacketBytes };
   let isConnected = false;
   client.on("connect", ({ properties: { receiveMaximum = maxInFlight, maximumPacketSize = maxPacketBytes } = {} }) => {
     isConnected = true;
-    limits = { inFlight: Math.min(maxInFlight, receiveMaximum), packet: Math.min(maxPacketBytes, maximumPacketSize) };
-    resolve();
+    // The library ignores the limits of the broker (MQTT 5.0, 3.2.2.3.3 and 3.2.2.3.6).
+    resolve({ inFlight: Math.min(maxInFlight, receiveMaximum), packet: Math.min(maxPacketBytes, maximumPacketSize) });
   });
   client.on("error", (error) => {
     why ??= isConnected ? protocolError(error, broker) : refusal(error, broker);
@@ -131,7 +129,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   });
   signal?.addEventListener("abort", aborted, { once: true });
   if (signal?.aborted) aborted();
-  await promise;
+  const limits = await promise;
   // From here on the connection ends with a DISCONNECT; without one the broker publishes the will.
   signal?.removeEventListener("abort", aborted);
   const leave = (left: BusError) => {
