@@ -1,7 +1,7 @@
 /** `zapd doctor`: runs the checks, whether a daemon runs or not. */
 import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
-import { examine, type Finding, type FindingStatus, type NamedFinding, thisMachine } from "../doctor/examination.ts";
+import { examine, type Finding, type FindingStatus, type NamedFinding } from "../doctor/examination.ts";
 import { pluralize, withHint } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
@@ -12,7 +12,7 @@ export async function doctor(context: Context): Promise<number> {
   const places = await locateDaemon(context);
   const all: NamedFinding[] = [];
   const remark = configMismatch(context, places);
-  const exam = examine(thisMachine(), {
+  const exam = examine({
     ...places,
     remarks: remark === null ? [] : [remark],
     ask: (name, given, timeoutMs) => tryCall(context, name, given, timeoutMs),

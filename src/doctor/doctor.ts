@@ -4,15 +4,7 @@ import { textOf, ZapdError } from "../api/errors.ts";
 import { brokerAnswers } from "./broker.ts";
 import { configValid, daemonRuns, portBound, socketPrivate, stateWritable } from "./daemon.ts";
 import { developerPassword, devicesReachable } from "./devices.ts";
-import {
-  type Check,
-  type Examination,
-  examine,
-  type NamedFinding,
-  type Places,
-  runChecks,
-  thisMachine,
-} from "./examination.ts";
+import { type Check, type Examination, examine, type NamedFinding, type Places, runChecks } from "./examination.ts";
 import { clockSane, container, firewall, hostsKnown, interfacesAsked, multicastReceived } from "./network.ts";
 
 /** Every check, in the order of the report. */
@@ -45,7 +37,6 @@ export async function examineFrom(
 ): Promise<Result<"examine">> {
   const call = createCall({ url: "http://zapd/v1", fetch });
   const exam = examine(
-    thisMachine(),
     {
       ...places,
       remarks: [],

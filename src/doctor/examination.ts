@@ -107,8 +107,9 @@ export interface Examination extends Places {
   devices(): Promise<readonly Device[]>;
 }
 
-/** An examination of a machine, whose results are shared by the checks. `isInside`: it runs in the daemon, and need not look for it. */
-export function examine(machine: Machine, places: Places, isInside = false): Examination {
+/** An examination of this machine, whose results are shared by the checks. `isInside`: it runs in the daemon, and need not look for it. */
+export function examine(places: Places, isInside = false): Examination {
+  const machine = thisMachine();
   const exam: Examination = {
     machine,
     ...places,
@@ -187,7 +188,7 @@ export interface Machine {
 
 const programTimeoutMs = 1_000;
 
-export function thisMachine(): Machine {
+function thisMachine(): Machine {
   return {
     platform: process.platform,
     uid: process.getuid?.() ?? null,
