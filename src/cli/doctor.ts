@@ -1,7 +1,7 @@
 /** `zapd doctor`: runs the checks, whether a daemon runs or not. */
 import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
-import { examine, type Finding, type FindingStatus, type NamedFinding } from "../doctor/examination.ts";
+import type { Finding, FindingStatus, NamedFinding } from "../doctor/examination.ts";
 import { pluralize, withHint } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
@@ -12,14 +12,14 @@ export async function doctor(context: Context): Promise<number> {
   const places = await locateDaemon(context);
   const all: NamedFinding[] = [];
   const remark = configMismatch(context, places);
-  const exam = examine({
+  const found = findings({
     ...places,
     remarks: remark === null ? [] : [remark],
     ask: (name, given, timeoutMs) => tryCall(context, name, given, timeoutMs),
   });
-  for await (const found of findings(exam)) {
-    all.push(...found);
-    if (!context.json) for (const one of found) context.print(findingLine(one, context));
+  for await (const each of found) {
+    all.push(...each);
+    if (!context.json) for (const one of each) context.print(findingLine(one, context));
   }
   const report = reportOf(all);
   if (context.json) context.print(JSON.stringify(report));

@@ -4,7 +4,7 @@ import { textOf, ZapdError } from "../api/errors.ts";
 import { brokerAnswers } from "./broker.ts";
 import { configValid, daemonRuns, portBound, socketPrivate, stateWritable } from "./daemon.ts";
 import { developerPassword, devicesReachable } from "./devices.ts";
-import { type Check, type Examination, examine, type NamedFinding, type Places, runChecks } from "./examination.ts";
+import { type Check, examine, type NamedFinding, type Places, runChecks } from "./examination.ts";
 import { clockSane, container, firewall, hostsKnown, interfacesAsked, multicastReceived } from "./network.ts";
 
 /** Every check, in the order of the report. */
@@ -25,9 +25,9 @@ const checks: Readonly<Record<string, Check>> = {
   password: { about: "the developer password", timeoutMs: 8_000, run: developerPassword },
 };
 
-/** The findings of every check, in order, each as soon as it and those before it are done. */
-export function findings(exam: Examination): AsyncGenerator<readonly NamedFinding[]> {
-  return runChecks(checks, exam);
+/** The findings of every check, in order, each as soon as it and those before it are done. `isInside`: it runs in the daemon. */
+export function findings(places: Places, isInside = false): AsyncGenerator<readonly NamedFinding[]> {
+  return runChecks(checks, examine(places, isInside));
 }
 
 /** Runs the checks inside the daemon, whose API is called by `fetch`. */
@@ -36,26 +36,23 @@ export async function examineFrom(
   fetch: (request: Request) => Promise<Response>,
 ): Promise<Result<"examine">> {
   const call = createCall({ url: "http://zapd/v1", fetch });
-  const exam = examine(
-    {
-      ...places,
-      remarks: [],
-      async ask(name, given, timeoutMs) {
-        const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
-        try {
-          // Each operation goes with its own arguments, which types cannot follow through a spread.
-          const argumentList = [{ ...given, signal }] as unknown as Parameters<Client[typeof name]>;
-          return { ok: true, data: (await call(name, ...argumentList)).data };
-        } catch (error) {
-          if (error instanceof ZapdError) return { ok: false, ...error, message: error.message };
-          return { ok: false, code: "internal_error", message: textOf(error) };
-        }
-      },
+  const own: Places = {
+    ...places,
+    remarks: [],
+    async ask(name, given, timeoutMs) {
+      const signal = AbortSignal.timeout(Math.ceil(timeoutMs));
+      try {
+        // Each operation goes with its own arguments, which types cannot follow through a spread.
+        const argumentList = [{ ...given, signal }] as unknown as Parameters<Client[typeof name]>;
+        return { ok: true, data: (await call(name, ...argumentList)).data };
+      } catch (error) {
+        if (error instanceof ZapdError) return { ok: false, ...error, message: error.message };
+        return { ok: false, code: "internal_error", message: textOf(error) };
+      }
     },
-    true,
-  );
+  };
   const all: NamedFinding[] = [];
-  for await (const found of findings(exam)) all.push(...found);
+  for await (const found of findings(own, true)) all.push(...found);
   return reportOf(all);
 }
 
