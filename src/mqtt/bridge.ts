@@ -70,7 +70,10 @@ export class Bridge {
   private constructor(options: BridgeOptions, topics: SiteTopics) {
     this.#options = options;
     this.#topics = topics;
-    const fetch = (request: Request) => this.#ask(request);
+    const fetch = async (request: Request) => {
+      request.headers.set(clientHeader, "mqtt");
+      return options.ask(request);
+    };
     this.#client = createClient({ url, fetch });
     const { settings, artifacts, log } = options;
     const { url: broker, commands } = settings;
@@ -117,11 +120,6 @@ export class Bridge {
     this.#closing.abort(new BusError("left", "zapd is disconnecting from the broker"));
     await bus?.close();
     await this.#work;
-  }
-
-  async #ask(request: Request): Promise<Response> {
-    request.headers.set(clientHeader, "mqtt");
-    return this.#options.ask(request);
   }
 
   async #connect(): Promise<void> {
