@@ -180,6 +180,7 @@ export class SessionChanges {
     this.#listener = listener;
     await this.#follow();
     return () => {
+      if (this.#listener !== listener) return;
       this.#listener = undefined;
       this.#leave();
     };

@@ -136,7 +136,8 @@ function subscriptions(server: Server, changes: Changes): void {
     if (wanted.size >= maxSubscriptions && !wanted.has(uri))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `There are ${maxSubscriptions} subscriptions already`);
     wanted.add(uri);
-    subscription ??= changes.subscribed(tell);
+    // By a function of its own: an earlier subscription that ends late takes away only its own.
+    subscription ??= changes.subscribed((changed) => tell(changed));
     await subscription;
     return {};
   });

@@ -8,15 +8,16 @@ const state = testFolder();
 let mcp: Mcp;
 afterEach(() => mcp.close());
 
-/** A server whose API never answers, a session of it, and the number of running API calls. */
-async function session() {
+/** A server whose API never answers, a session of it, and the number of running API calls. `begins`: whether there is a first event. */
+async function session(begins = true) {
   const underWay = { events: 0, others: 0 };
   const fetch = (request: Request) => {
     const what = request.url.includes("/events") ? "events" : "others";
     underWay[what]++;
     request.signal.addEventListener("abort", () => underWay[what]--);
     const snapshot = `${JSON.stringify({ id: "a.1", type: "snapshot", reason: "start", devices: [], part: 1, last: true })}\n`;
-    const body = new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode(snapshot)) });
+    const begin = new TextEncoder().encode(begins ? snapshot : "");
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(begin) });
     return what === "events"
       ? new Response(body, { headers: { "content-type": "application/x-ndjson" } })
       : new Promise<Response>((_, reject) => request.signal.addEventListener("abort", () => reject(new Error("left"))));
@@ -49,6 +50,20 @@ test("changes are followed only while a session has a stream for them", async ()
     await stream.body?.cancel();
     await until("nothing is followed", () => underWay.events === 0);
   }
+});
+
+test("a subscription is kept, also where an earlier one ends only after it has begun", async () => {
+  const { underWay, say, listen } = await session(false);
+  await listen();
+  const uri = "zapd://devices";
+  const answers = [
+    await say("resources/subscribe", { uri }, 1),
+    await say("resources/unsubscribe", { uri }, 2),
+    await say("resources/subscribe", { uri }, 3),
+  ];
+  for (const answer of answers) await answer.text();
+  await Bun.sleep(50);
+  expect(underWay.events).toBe(1);
 });
 
 test("a cancelled request leaves no stream open; one of a batch leaves it to the others, and it ends with them", async () => {
