@@ -2,7 +2,7 @@
  * Publishes the devices to a broker: the status of the site, each device and its state as retained documents, and events.
  * Commands from the broker run as those of any client. The bridge follows the events of the API in the same process.
  */
-import { type Client, createClient, type Device, type Result, type State } from "../api/client.ts";
+import { type Client, type ClientOptions, createClient, type Device, type Result, type State } from "../api/client.ts";
 import { textOf } from "../api/errors.ts";
 import { clientHeader } from "../api/routes.ts";
 import type { Log } from "../system/log.ts";
@@ -70,18 +70,22 @@ export class Bridge {
   private constructor(options: BridgeOptions, topics: SiteTopics) {
     this.#options = options;
     this.#topics = topics;
-    const fetch = async (request: Request) => {
-      request.headers.set(clientHeader, "mqtt");
-      return options.ask(request);
+    const api: ClientOptions = {
+      // Nothing listens there: the calls stay in this process.
+      url: "http://zapd/v1",
+      fetch(request) {
+        request.headers.set(clientHeader, "mqtt");
+        return options.ask(request);
+      },
     };
-    this.#client = createClient({ url, fetch });
+    this.#client = createClient(api);
     const { settings, artifacts, log } = options;
     const { url: broker, commands } = settings;
     const since = new Date().toISOString();
     const publish = (event: object) => this.#publishEvent(event);
     this.#homeAssistant = new HomeAssistant({ ...options, topics });
     const ca = () => brokerOf(settings, process.env).ca;
-    const own = { topics, url, fetch, log, publish, artifacts: { ...artifacts, ca } };
+    const own = { topics, api, log, publish, artifacts: { ...artifacts, ca } };
     this.#commands = commands === "none" ? null : new Commands({ ...own, level: commands });
     const { site } = topics;
     this.#status = { url: broker, site, state: "connecting", commands, since, problem: null, hint: null };
@@ -302,9 +306,6 @@ export class Bridge {
     if (this.#bus) this.#publishStatus(this.#bus).catch(() => {});
   }
 }
-
-/** The base URL of requests in this process: nothing listens there. */
-const url = "http://zapd/v1";
 
 async function siteOf(state: string, log: Log): Promise<string> {
   try {

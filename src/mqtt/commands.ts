@@ -2,7 +2,7 @@
  * Commands from the bus: plain values for one field of a device, and calls of API operations. They run as those of any client.
  * An outdated command is not run, but reported.
  */
-import { ApiError, createCall, createStream, type ValueName } from "../api/client.ts";
+import { ApiError, type ClientOptions, createCall, createStream, type ValueName } from "../api/client.ts";
 import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
 import { type Groupable, groupable, type OperationName, type OperationRoute, operationRoutes } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
@@ -47,9 +47,8 @@ const linesPerSecond = 50;
 export interface CommandsOptions {
   readonly topics: SiteTopics;
   readonly level: keyof typeof allowed;
-  readonly url: string;
-  /** Calls the API of this daemon. */
-  fetch(request: Request): Promise<Response>;
+  /** How to call the API of this daemon. */
+  readonly api: ClientOptions;
   readonly log: Log;
   /** The allowed origins of packages. */
   readonly artifacts: ArtifactSettings;
@@ -85,9 +84,8 @@ export class Commands {
 
   constructor(options: CommandsOptions) {
     this.#options = options;
-    const { url, fetch } = options;
     // The types of each operation are in the table, which types cannot follow from a text.
-    this.#call = createCall({ url, fetch }) as unknown as AnyCall;
+    this.#call = createCall(options.api) as unknown as AnyCall;
     this.#sideload = new Sideload(options);
   }
 
@@ -226,7 +224,7 @@ export class Commands {
   /** Publishes the log of a device for as long as its lease lasts. */
   #followLog(data: unknown, bus: Bus): void {
     const { device, token } = data as { readonly device: { readonly id: string }; readonly token: string };
-    const { topics, url, fetch, log } = this.#options;
+    const { topics, api, log } = this.#options;
     this.leaseEnded(device.id);
     const stop = new AbortController();
     this.#logs.set(device.id, stop);
@@ -235,7 +233,7 @@ export class Commands {
     const follow = async () => {
       const args = { id: device.id, query: { follow: "true" }, lease: token, signal: stop.signal };
       const passes = () => true;
-      for await (const batch of createStream<LogLines>({ url, fetch, passes }, "readLogs", args)) {
+      for await (const batch of createStream<LogLines>({ ...api, passes }, "readLogs", args)) {
         dropped += batch.dropped ?? 0;
         const lines = batch.lines.filter(() => bucket.take());
         dropped += batch.lines.length - lines.length;

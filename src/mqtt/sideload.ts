@@ -3,7 +3,7 @@
  * needs a lease of the device, and an origin that this daemon's own config lists.
  */
 import { z } from "zod";
-import { createCall } from "../api/client.ts";
+import { type ClientOptions, createCall } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
 import { describeIssue } from "../api/issues.ts";
 import { streamFile } from "../system/files.ts";
@@ -20,8 +20,8 @@ export interface ArtifactSettings {
 }
 
 export interface SideloadOptions {
-  readonly url: string;
-  fetch(request: Request): Promise<Response>;
+  /** How to call the API of this daemon. */
+  readonly api: ClientOptions;
   readonly artifacts: ArtifactSettings;
 }
 
@@ -43,8 +43,7 @@ export class Sideload {
 
   constructor(options: SideloadOptions) {
     this.#options = options;
-    const { url, fetch } = options;
-    this.#call = createCall({ url, fetch });
+    this.#call = createCall(options.api);
   }
 
   /** Resolves with the answer of the API, unchanged. */

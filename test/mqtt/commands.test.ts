@@ -8,26 +8,24 @@ import { MemoryBroker } from "./memory-bus.ts";
 
 const topics = topicsOf("zapd", "home");
 const nothing = { retained: false, expiresInS: null, sentAt: null, replyTo: null, correlation: null };
-const options = (events: object[] = []): CommandsOptions => ({
+const done = async () => Response.json({ ok: true, data: {} });
+const options = (events: object[] = [], fetch: (request: Request) => Promise<Response> = done): CommandsOptions => ({
   topics,
   level: "developer",
-  url: "http://zapd/v1",
+  api: { url: "http://zapd/v1", fetch },
   log: createLog({ level: "error", format: "text", colour: false, write() {} }),
   artifacts: { origins: () => [], folder: "none", ca: () => undefined },
   publish: (event) => events.push(event),
-  fetch: async () => Response.json({ ok: true, data: {} }),
 });
 
 test("logs of leases end with the connection, and leave no listener on it", async () => {
   const followed: AbortSignal[] = [];
-  const commands = new Commands({
-    ...options(),
-    async fetch(request) {
-      if (request.method === "POST") return Response.json({ ok: true, data: { device: { id: "d1" }, token: "t" } });
-      followed.push(request.signal);
-      return new Response(new ReadableStream());
-    },
-  });
+  const fetch = async (request: Request) => {
+    if (request.method === "POST") return Response.json({ ok: true, data: { device: { id: "d1" }, token: "t" } });
+    followed.push(request.signal);
+    return new Response(new ReadableStream());
+  };
+  const commands = new Commands(options([], fetch));
   const bus = new MemoryBroker().client();
   const waiting = spyOn(bus.ended, "then");
   const take = { op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } };

@@ -32,7 +32,7 @@ beforeEach(() => {
 
 function sideload(): Sideload {
   const artifacts = { origins: () => [server.origin], folder: join(folder, "uploads"), ca: () => server.ca };
-  return new Sideload({ url: "http://zapd/v1", fetch: api, artifacts });
+  return new Sideload({ api: { url: "http://zapd/v1", fetch: api }, artifacts });
 }
 const args = (more: object = {}) => ({ device: "Den", ...artifact, ...more });
 const none = new AbortController().signal;
