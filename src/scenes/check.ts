@@ -378,9 +378,10 @@ class Check {
         const isOn = step.power === "on";
         const key = isOn ? "power-on" : "power-off";
         this.#requireAll(at, common, ({ record, description }) => checkPress(record.name, description, { key }));
-        const hasEffect = readCondition(isOn ? "power:on" : "power:off").holds;
+        const readsBack = readCondition(isOn ? "power:on" : "power:off");
+        const hasEffect = readsBack.holds;
         const command = this.#command(at, "pressKey", { key });
-        return { ...act, does: isOn ? "turn on" : "turn off", commands: [command], hasEffect, readsBack: true };
+        return { ...act, does: isOn ? "turn on" : "turn off", commands: [command], hasEffect, readsBack };
       }
       case "input": {
         const { input = "" } = step;

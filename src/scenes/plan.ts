@@ -36,8 +36,8 @@ export interface Act extends Base {
   readonly delayMs: number;
   /** Whether a state has the effect already: then the device gets no command. */
   readonly hasEffect?: ((state: State) => boolean) | undefined;
-  /** Whether the state is read afterwards, since the command does not confirm its effect. */
-  readonly readsBack?: boolean | undefined;
+  /** What is waited for afterwards, since the command does not confirm its effect. */
+  readonly readsBack?: Condition | undefined;
   /** It types text, which a failure may repeat. */
   readonly isTyped: boolean;
 }

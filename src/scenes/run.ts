@@ -3,6 +3,7 @@
  */
 import { toZapdError, ZapdError } from "../api/errors.ts";
 import { type SceneResult, type StepResult, sceneLimits } from "../api/scenes.ts";
+import type { Condition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import { waitFor } from "../devices/wait.ts";
 import { SleepWatch } from "../system/clock.ts";
@@ -209,7 +210,7 @@ class Run {
     const result = (status: DeviceResult["status"], confirmed: boolean | null, error?: StepError) =>
       resultAt(device, since, status, confirmed, error);
     try {
-      const { hasEffect } = step;
+      const { hasEffect, readsBack } = step;
       if (hasEffect && (await this.#hasAlready(device, hasEffect))) return result("skipped", true);
       let confirmed: boolean | null = null;
       for (const [index, command] of step.commands.entries()) {
@@ -220,7 +221,7 @@ class Run {
           return result("failed", null, this.#timeout.signal.aborted ? this.#timeoutError() : answer.error);
         confirmed = answer.data.confirmed ?? null;
       }
-      if (hasEffect && step.readsBack) confirmed = await this.#hasBecome(device, hasEffect);
+      if (readsBack) confirmed = await this.#hasBecome(device, readsBack);
       return result("did", confirmed);
     } catch (error) {
       return result("failed", null, stepErrorOf(error));
@@ -242,10 +243,9 @@ class Run {
     }
   }
 
-  /** Whether the device reports the effect within a while; `null` where it reports no power. */
-  async #hasBecome(device: Device, hasEffect: NonNullable<Act["hasEffect"]>): Promise<boolean | null> {
+  /** Whether the device meets a condition within a while; `null` where it reports no power. */
+  async #hasBecome(device: Device, condition: Condition): Promise<boolean | null> {
     if (!device.capabilities.includes("state")) return null;
-    const condition = { text: "", holds: hasEffect };
     const { state, matched } = await waitFor(device, [condition], readMs.after, this.#abortSignal).catch(() => {
       this.#abortSignal.throwIfAborted();
       return { state: device.lastStateOrUnknown, matched: false };
