@@ -1,15 +1,13 @@
 /** Conditions on a device's state, the same in waits, scenes and MCP tools: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
 import type { App, State } from "../api/schemas.ts";
-import { playbackStatuses, powers, type StatePart, stateParts } from "../platforms/platform.ts";
+import { playbackStatuses, powers, type StatePart } from "../platforms/platform.ts";
 import { isPowerOff } from "./presence.ts";
 
 /** One condition, and whether it holds. */
 export interface Condition {
-  /** As the caller wrote it. */
-  readonly text: string;
-  /** The part of the state that it reads; by default all. */
-  readonly part?: StatePart;
+  /** The part of the state that it reads. */
+  readonly part: StatePart;
   holds(state: State): boolean;
 }
 
@@ -18,8 +16,7 @@ export function hasSeenEnough(
   conditions: readonly Condition[],
   seen: Readonly<Partial<Record<StatePart, unknown>>>,
 ): boolean {
-  const has = (part: StatePart) => seen[part] !== undefined;
-  return conditions.every(({ part }) => (part === undefined ? stateParts.every(has) : has(part)));
+  return conditions.every(({ part }) => seen[part] !== undefined);
 }
 
 interface Part {
@@ -71,7 +68,7 @@ export function readCondition(text: string): Condition {
   const wanted = word.trim();
   if (part.words && !part.words.includes(wanted))
     throw notOne(text, `It can be ${part.words.map((one) => `${name}:${one}`).join(", ")}`);
-  return { text, part: part.part, holds: (state) => part.holds(state, wanted) };
+  return { part: part.part, holds: (state) => part.holds(state, wanted) };
 }
 
 function notOne(text: string, hint: string): ZapdError {
