@@ -89,7 +89,7 @@ async function add(
   { command, args, env }: Program,
   place: Place,
 ): Promise<Added> {
-  // The file may be a link: what it leads to is changed.
+  // The file may be a link: then its target is changed.
   const file = await realpath(path(place)).catch(() => path(place));
   const entry = { ...(hasType && { type: "stdio" }), command, args, ...(Object.keys(env).length > 0 && { env }) };
   const before = read(file);

@@ -338,7 +338,7 @@ function callIn(text: string): Readonly<Record<string, unknown>> {
 
 function isDeep(text: string): boolean {
   let depth = 0;
-  // A string that does not end counts as one too: else each quote in it would be looked at as the beginning of another.
+  // A string without an end is one match too: otherwise every quote in it would be tried as the beginning of another.
   for (const { 0: found } of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/g)) {
     if (found === "[" || found === "{") depth++;
     else if (found === "]" || found === "}") depth--;

@@ -119,7 +119,7 @@ export class RetainedDocuments {
         if (payload !== null) this.#published.set(topic, hash);
         else this.#published.delete(topic);
       }
-      // Not before: who asks while it is sent again would be told that nothing is wrong.
+      // Only now: until the broker has accepted it, the problem is reported.
       if (!this.#isDue(topic)) this.#refused.delete(topic);
       if (this.#wanted.get(topic)?.payload === null && !this.#published.has(topic)) this.#wanted.delete(topic);
     } catch (error) {
