@@ -111,8 +111,13 @@ export class Bridge {
     });
   }
 
-  /** Publishes that the site is offline, and disconnects. `renamed`: clears all retained documents, since the topics change. */
-  async stop({ renamed = false } = {}): Promise<void> {
+  /**
+   * Publishes that the site is offline, and disconnects. Clears all retained documents where the `next` settings have other
+   * topics at the same broker.
+   */
+  async stop(next?: MqttSettings): Promise<void> {
+    const { url, site, prefix } = this.#options.settings;
+    const renamed = next?.url === url && (next.site !== site || next.prefix !== prefix);
     const bus = this.#bus;
     this.#bus = undefined;
     if (bus) {

@@ -9,8 +9,6 @@ export class MqttLink {
   readonly #options: LinkOptions;
   #settings: Config["mqtt"] | undefined;
   #bridge: Bridge | undefined;
-  /** The settings of the current bridge. */
-  #bridgeSettings: Config["mqtt"] | undefined;
   #isStarted = false;
   #isStopped = false;
   /** Changes run one after another. */
@@ -60,19 +58,12 @@ export class MqttLink {
     const before = this.#bridge;
     this.#bridge = undefined;
     const settings = this.#settings;
-    await before?.stop({ renamed: !this.#isStopped && isRenamed(this.#bridgeSettings, settings) });
+    await before?.stop(this.#isStopped ? undefined : settings);
     if (this.#isStopped || !settings?.url) return;
     const { Bridge } = await import("./bridge.ts");
     const bridge = await Bridge.open({ ...this.#options, settings });
     if (this.#isStopped) return;
     this.#bridge = bridge;
-    this.#bridgeSettings = settings;
     bridge.start();
   }
-}
-
-/** Whether the topics of the site have changed at the same broker. */
-function isRenamed(before: Config["mqtt"] | undefined, now: Config["mqtt"] | undefined): boolean {
-  if (!before || !now || before.url !== now.url) return false;
-  return before.site !== now.site || before.prefix !== now.prefix;
 }
