@@ -12,7 +12,8 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
   if (mqtt?.state === "stopped") return [fail(mqtt.problem ?? "MQTT has stopped", mqtt.hint ?? undefined)];
   const [{ examineBroker }, { BusError }] = await Promise.all([import("../mqtt/examine.ts"), import("../mqtt/bus.ts")]);
   try {
-    const { url, wayMs, roundTripMs } = await examineBroker(config.mqtt, mqtt?.site ?? (config.mqtt.site || "doctor"));
+    const { broker, roundTripMs } = await examineBroker(config.mqtt, mqtt?.site ?? (config.mqtt.site || "doctor"));
+    const { url, host, port } = broker;
     if (roundTripMs === null) {
       const hint =
         "Allow zapd in the broker's ACL to read and write below its site; src/mqtt/README.md has an ACL to copy";
@@ -24,6 +25,9 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
       ];
     }
     if (mqtt?.state === "connected" && mqtt.problem !== null) return [warn(mqtt.problem, mqtt.hint ?? undefined)];
+    const since = performance.now();
+    await exam.machine.isListening(host, port);
+    const wayMs = performance.now() - since;
     const took = `${roundTripMs < 10 ? roundTripMs.toFixed(1) : Math.round(roundTripMs)} ms`;
     if (roundTripMs < heldBackMs || roundTripMs < 2 * wayMs + heldBackMs / 2)
       return [ok(`the broker at ${url} answers in ${took}`)];

@@ -1,15 +1,12 @@
 /** Measures how fast a broker answers, over two connections of its own. */
 import { randomBytes } from "node:crypto";
-import net from "node:net";
-import { connectBus } from "./broker.ts";
+import { type Broker, connectBus } from "./broker.ts";
 import { BusError } from "./bus.ts";
 import { brokerOf, type MqttSettings } from "./settings.ts";
 import { topicsOf } from "./topics.ts";
 
-export interface BrokerTimes {
-  readonly url: string;
-  /** The time of a TCP connect. */
-  readonly wayMs: number;
+export interface BrokerExamined {
+  readonly broker: Broker;
   /** The median time from the request of one client to the answer of another; `null`: no answer. */
   readonly roundTripMs: number | null;
 }
@@ -19,7 +16,7 @@ const timeoutMs = 2_000;
 const expiresInS = 10;
 
 /** Fails with a `BusError`. */
-export async function examineBroker(settings: MqttSettings, site: string): Promise<BrokerTimes> {
+export async function examineBroker(settings: MqttSettings, site: string): Promise<BrokerExamined> {
   const broker = brokerOf(settings, process.env);
   const mark = randomBytes(4).toString("hex");
   const connected = (who: string) => connectBus(broker, { clientId: `zapd-${site}-doctor-${mark}-${who}` });
@@ -30,7 +27,6 @@ export async function examineBroker(settings: MqttSettings, site: string): Promi
     throw error;
   });
   try {
-    const wayMs = await connectTimeOf(broker.host, broker.port);
     const { base, reply } = topicsOf(settings.prefix, site);
     const topic = `${base}/doctor/${mark}`;
     const replyTo = reply(`doctor-${mark}`);
@@ -44,23 +40,11 @@ export async function examineBroker(settings: MqttSettings, site: string): Promi
       took.push(performance.now() - since);
     }
     took.sort((one, other) => one - other);
-    return { url: broker.url, wayMs, roundTripMs: took[Math.floor(rounds / 2)] ?? 0 };
+    return { broker, roundTripMs: took[Math.floor(rounds / 2)] ?? 0 };
   } catch (error) {
     if (!(error instanceof BusError) || error.reason !== "timeout") throw error;
-    return { url: broker.url, wayMs: 0, roundTripMs: null };
+    return { broker, roundTripMs: null };
   } finally {
     await Promise.all([asks.close(), answers.close()]);
   }
-}
-
-function connectTimeOf(host: string, port: number): Promise<number> {
-  const since = performance.now();
-  return new Promise((resolve) => {
-    const socket = net.connect({ host, port, timeout: timeoutMs });
-    const done = () => {
-      resolve(performance.now() - since);
-      socket.destroy();
-    };
-    socket.once("connect", done).once("error", done).once("timeout", done);
-  });
 }
