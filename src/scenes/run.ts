@@ -45,7 +45,7 @@ class Stopped extends Error {}
 type RunResult = Pick<SceneResult, "outcome" | "failed" | "steps" | "took_ms">;
 
 export async function runPlan(plan: Plan, options: RunOptions): Promise<RunResult> {
-  return new Run(plan, options).run();
+  return new Run(options).run(plan.steps);
 }
 
 /** The results of a dry run. */
@@ -77,7 +77,6 @@ function resultAt(
 }
 
 class Run {
-  readonly #plan: Plan;
   readonly #options: RunOptions;
   /** Aborted when the caller disconnects, and when the run takes too long. */
   readonly #abortSignal: AbortSignal;
@@ -87,14 +86,12 @@ class Run {
   readonly #watch = new SleepWatch();
   readonly #results = new Map<Planned, StepResult>();
 
-  constructor(plan: Plan, options: RunOptions) {
-    this.#plan = plan;
+  constructor(options: RunOptions) {
     this.#options = options;
     this.#abortSignal = AbortSignal.any([options.signal, this.#timeout.signal]);
   }
 
-  async run(): Promise<RunResult> {
-    const { steps } = this.#plan;
+  async run(steps: readonly Planned[]): Promise<RunResult> {
     const since = performance.now();
     const { totalMs = sceneLimits.totalMs } = this.#options;
     const timer = setTimeout(() => this.#timeout.abort(tooLong(totalMs)), totalMs);
