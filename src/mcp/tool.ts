@@ -40,14 +40,15 @@ export interface Picture {
   readonly mimeType: string;
 }
 
-/** The result of a tool: data, a sentence about it and a picture; or a question. */
-export type Outcome =
-  | {
-      readonly data: object;
-      readonly text: string;
-      readonly picture?: Picture;
-    }
-  | { readonly ask: Question };
+/** What a tool did: data, a sentence about it and a picture. */
+export interface Done {
+  readonly data: object;
+  readonly text: string;
+  readonly picture?: Picture;
+}
+
+/** The result of a tool: what it did, or a question. */
+export type Outcome = Done | { readonly ask: Question };
 
 export interface Tool {
   readonly name: string;

@@ -17,6 +17,7 @@ import { sleep } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { pollMs, readState, readStates, readUntil } from "./state.ts";
 import {
+  type Done,
   device,
   deviceField,
   maxWaitMs,
@@ -71,7 +72,7 @@ async function command<Answer extends CommandAnswer>(
   device: string | undefined,
   waitMs: number,
   { act, shows, describe }: Command<Answer>,
-): Promise<Outcome> {
+): Promise<Done> {
   const id = idOf(device);
   const before = await readState(api, id, waitMs, signal);
   const answer = await act(api, { id, signal });
@@ -545,12 +546,12 @@ const devInstall = tool({
       return result;
     };
     try {
-      const outcome = await command(context, device, wait_ms, {
+      const done = await command(context, device, wait_ms, {
         act: install,
         shows: () => (state) => state.app?.type === "dev",
         describe: ({ package: made, device }) => `${device.name} installed ${made.name} ${made.version}`,
       });
-      return "data" in outcome ? { ...outcome, data: { ...outcome.data, log } } : outcome;
+      return { ...done, data: { ...done.data, log } };
     } finally {
       await opened.dispose();
     }
