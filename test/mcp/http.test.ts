@@ -56,12 +56,10 @@ test("a subscription is kept, also where an earlier one ends only after it has b
   const { underWay, say, listen } = await session(false);
   await listen();
   const uri = "zapd://devices";
-  const answers = [
-    await say("resources/subscribe", { uri }, 1),
-    await say("resources/unsubscribe", { uri }, 2),
-    await say("resources/subscribe", { uri }, 3),
-  ];
-  for (const answer of answers) await answer.text();
+  const first = await say("resources/subscribe", { uri }, 1);
+  await until("the events are followed", () => underWay.events === 1);
+  const others = [await say("resources/unsubscribe", { uri }, 2), await say("resources/subscribe", { uri }, 3)];
+  for (const answer of [first, ...others]) await answer.text();
   await Bun.sleep(50);
   expect(underWay.events).toBe(1);
 });
