@@ -23,7 +23,7 @@ export class Scenes {
   readonly #folder: string;
   readonly #devices: Devices;
   /** Runs in order of arrival. */
-  readonly #runs = new Set<{ readonly devices: ReadonlySet<Device>; readonly over: Promise<void> }>();
+  readonly #runs = new Set<{ readonly devices: readonly Device[]; readonly over: Promise<void> }>();
 
   constructor(folder: string, devices: Devices) {
     this.#folder = folder;
@@ -97,10 +97,8 @@ export class Scenes {
         hint: "Nothing was sent. Try again when some of them have ended",
       });
     const since = performance.now();
-    const devices = new Set(plan.devices);
-    const before = [...this.#runs]
-      .filter((run) => plan.devices.some((id) => run.devices.has(id)))
-      .map(({ over }) => over);
+    const { devices } = plan;
+    const before = [...this.#runs].filter((run) => devices.some((one) => run.devices.includes(one)));
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const own = { devices, over };
     this.#runs.add(own);
@@ -111,7 +109,7 @@ export class Scenes {
     };
     const watch = new SleepWatch();
     try {
-      await orAborted(Promise.all(before), signal);
+      await orAborted(Promise.all(before.map((run) => run.over)), signal);
       if (watch.sleepCount > 0) throw staleCommandError();
       const waited_ms = Math.round(performance.now() - since);
       publish({ type: "scene.started", ...names, steps: [...allSteps(plan.steps)].length });
