@@ -1,4 +1,5 @@
 /** The MCP clients that zapd can be added to: the file and the section of each, and the form of an entry. */
+import { existsSync } from "node:fs";
 import { chmod, realpath, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
@@ -76,11 +77,10 @@ const entryName = "zapd";
 /** Adds zapd to the config of a client, and changes nothing but its own entry. Fails with `config_invalid` where a file is not JSON. */
 export async function addToClient(word: string, program: Program, place: Place): Promise<Added[]> {
   const [first, ...others] = clients[word] ?? [vscode];
-  const here = await Promise.all(others.map(async (one) => ((await isThere(dirname(one.path(place)))) ? [one] : [])));
-  const isFirst =
-    here.flat().length === 0 || (await isThere(first.path(place))) || (await isThere(join(place.home, ".claude")));
+  const here = others.filter((one) => existsSync(dirname(one.path(place))));
+  const isFirst = here.length === 0 || existsSync(first.path(place)) || existsSync(join(place.home, ".claude"));
   const added: Added[] = [];
-  for (const client of [...(isFirst ? [first] : []), ...here.flat()]) added.push(await add(client, program, place));
+  for (const client of [...(isFirst ? [first] : []), ...here]) added.push(await add(client, program, place));
   return added;
 }
 
@@ -121,13 +121,6 @@ function changed(file: string, text: string, section: string, entry: object): st
       hint: "Correct the file and run zapd mcp add again; nothing was changed",
     });
   }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
 
 function configHome({ platform, home, env }: Place): string {
