@@ -24,14 +24,7 @@ export interface McpOptions {
   fetch(request: Request): Response | Promise<Response>;
 }
 
-export interface Mcp {
-  /** Whether an `authorization` header has the token. Fails as reading the token does. */
-  isLetIn(authorization: string | undefined): Promise<boolean>;
-  /** Answers one message, whose body has been read. */
-  answer(request: Request, body: unknown): Promise<Response>;
-  /** Ends all sessions and subscriptions. */
-  close(): Promise<void>;
-}
+export type Mcp = ReturnType<typeof createMcp>;
 
 const maxSessions = 32;
 /** A session without a stream that was not used for this long is closed when another begins. */
@@ -49,7 +42,7 @@ interface Session {
 /** Of each unanswered request, the unanswered ones of its POST: they share one stream. */
 type Unanswered = Map<string | number, Set<string | number>>;
 
-export function createMcp({ state, fetch }: McpOptions): Mcp {
+export function createMcp({ state, fetch }: McpOptions) {
   const client = {
     url: "http://zapd/v1",
     fetch(request: Request) {
@@ -100,8 +93,10 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
   }
 
   return {
-    isLetIn: async (authorization) => isBearer(authorization, await mcpToken(state)),
-    async answer(request, body) {
+    /** Whether an `authorization` header has the token. Fails as reading the token does. */
+    isLetIn: async (authorization: string | undefined) => isBearer(authorization, await mcpToken(state)),
+    /** Answers one message, whose body has been read. */
+    async answer(request: Request, body: unknown): Promise<Response> {
       if (!(await isLegacyRequest(request, body))) {
         const end = isListening(body) ? await changes.subscribed(() => {}) : undefined;
         // The handler has its own subscription by then.
@@ -125,6 +120,7 @@ export function createMcp({ state, fetch }: McpOptions): Mcp {
       if (id !== null) return noSession();
       return messages.some(isInitializeRequest) ? begin(request, body) : single(request, { parsedBody: body });
     },
+    /** Ends all sessions and subscriptions. */
     async close() {
       changes.close();
       const open = [...sessions.values()];
