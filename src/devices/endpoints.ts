@@ -116,7 +116,9 @@ export class EndpointSet {
 
   /** The state parts that the device reports by itself while it is connected. */
   get pushedParts(): ReadonlySet<StatePart> {
-    return new Set(this.whole.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
+    // One on a platform that this version does not know has no connection.
+    const reporting = this.whole.filter(({ description }) => description.has.has("state"));
+    return new Set(reporting.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
   }
 
   #isPartial(endpoint: Endpoint): boolean {

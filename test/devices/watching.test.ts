@@ -5,7 +5,7 @@ import { setVolume } from "../../src/devices/volume.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
 import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";
-import { idle } from "../support/fake-platform.ts";
+import { idle, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 
@@ -138,6 +138,28 @@ test("a reader of one device has it polled again once it is removed and added ag
     await house.add("Returns");
   }
   letGo();
+  await house.remove();
+});
+
+test("an endpoint on an unknown platform stops neither the polls of a device nor its commands", async () => {
+  const house = await openHouse();
+  const tv = await house.add("1", { name: "TV" });
+  const old = await house.registry.merge({
+    platform: "gone",
+    sighting: sightingOf("9", { name: "Old" }),
+    address: { host: "192.0.2.9", port: 9 },
+  });
+  // By itself it is never read; as a part of the other it is left out.
+  const letGo = house.devices.watchDevices(new Set([old.record.id]));
+  await Bun.sleep(50);
+  letGo();
+  const device = await house.devices.join(house.devices.deviceOf(tv), house.devices.deviceOf(old.record));
+  expect(device.describe().platforms).toEqual(["fake", "gone"]);
+  const stop = house.devices.watchDevices(new Set([device.id]));
+  await until("it is read", () => house.set.done.includes("state"));
+  await house.actions.key(tv, "home", { signal: neverAborted });
+  expect(house.set.done).toContain("home");
+  stop();
   await house.remove();
 });
 
