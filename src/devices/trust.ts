@@ -281,13 +281,19 @@ export class Trust {
     const known = probationAt(record.standing, now);
     if (known) return known;
     if (mac === null || !isStrangeMac(mac, record.standing, record.macs)) return undefined;
-    const change = standingWithStrangeMac(withoutExpired(record.standing ?? initialStanding, now), mac, now);
+    const doubted = ({ standing = initialStanding }: DeviceRecord) =>
+      standingWithStrangeMac(withoutExpired(standing, now), mac, now);
+    // When this is saved, the user may have trusted the device, or it may have moved.
+    const stillDoubted = (current: DeviceRecord) =>
+      current.host === record.host && isStrangeMac(mac, current.standing, current.macs)
+        ? doubted(current)
+        : (current.standing ?? initialStanding);
     this.#deps.registry
-      .setStanding(record.id, () => change)
+      .setStanding(record.id, stillDoubted)
       .catch((error: unknown) =>
         this.#deps.log.recurring(`Could not save how far a device is trusted: ${textOf(error)}`),
       );
-    return change.probation;
+    return doubted(record).probation;
   }
 }
 

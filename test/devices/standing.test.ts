@@ -13,8 +13,15 @@ import {
   standingWhenTrusted,
   withoutExpired,
 } from "../../src/devices/standing.ts";
+import { Trust } from "../../src/devices/trust.ts";
 import type { Address } from "../../src/platforms/platform.ts";
+import { createLog } from "../../src/system/log.ts";
+import { sightingOf } from "../support/fake-platform.ts";
+import { folderForEach } from "../support/folder.ts";
+import { platformHostOf } from "../support/platform-host.ts";
+import { openDevices } from "./harness.ts";
 
+const folder = folderForEach();
 const home = { host: "192.0.2.1", port: 9 };
 const away = { host: "192.0.2.2", port: 9 };
 const third = { host: "192.0.2.3", port: 9 };
@@ -157,5 +164,22 @@ describe("the neighbour table", () => {
     const late = start + probationMs;
     const later = after(doubted, home, [home], { reportedMacs: [own], now: late, ...shows(other) });
     expect(reason(later, late)).toBeUndefined();
+  });
+
+  test("is no reason any more once the user has trusted the device, though it is read again before that is saved", async () => {
+    const { registry, credentials } = await openDevices(folder(), []);
+    const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+    const neighbours = { macOf: () => other, table: () => new Map([[home.host, other]]) };
+    const parts = { registry, credentials, log, platforms: [], platformHost: platformHostOf(), neighbours };
+    const trust = new Trust({ ...parts, now: () => start });
+    const sighting = sightingOf("1", { macs: [own] });
+    const { record } = await registry.merge({ platform: "fake", sighting, address: home });
+    expect(trust.doubt(record)?.code).toBe("device_unproven");
+    const trusted = trust.trust(record);
+    // A health check, while that is being written.
+    expect(trust.warnings()).toHaveLength(1);
+    await trusted;
+    await registry.settled();
+    expect(trust.doubt(record)).toBeNull();
   });
 });
