@@ -11,14 +11,6 @@ export interface Condition {
   holds(state: State): boolean;
 }
 
-/** Whether the parts that the conditions read were ever observed: a part that was not looks empty. */
-export function hasSeenEnough(
-  conditions: readonly Condition[],
-  seen: Readonly<Partial<Record<StatePart, unknown>>>,
-): boolean {
-  return conditions.every(({ part }) => seen[part] !== undefined);
-}
-
 interface Part {
   readonly part: StatePart;
   /** The values it takes; by default any. */

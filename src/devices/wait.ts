@@ -2,7 +2,7 @@
 import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import { orAborted } from "../system/sleep.ts";
-import { type Condition, hasSeenEnough } from "./conditions.ts";
+import type { Condition } from "./conditions.ts";
 import { becamePartOfOther, type Device } from "./device.ts";
 
 interface Waited {
@@ -25,7 +25,10 @@ export async function waitFor(
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   const unsubscribe = device.watch.subscribe({ waits: true });
   const stopObserving = device.onState((state) => {
-    if (hasSeenEnough(conditions, device.observedParts) && holds(state)) resolve({ device, state, matched: true });
+    const seen = device.observedParts;
+    // A part that was never observed looks empty.
+    const isSeen = conditions.every(({ part }) => seen[part] !== undefined);
+    if (isSeen && holds(state)) resolve({ device, state, matched: true });
   });
   const timer = setTimeout(() => resolve({ device, state: device.lastStateOrUnknown, matched: false }), timeoutMs);
   device.state(signal).then(
