@@ -6,7 +6,6 @@ import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Endpoint, Observe } from "./endpoint.ts";
 import { requireCapability } from "./failures.ts";
 import type { DeviceRecord } from "./record.ts";
-import { DeviceSearch } from "./search.ts";
 import { isSameAddress } from "./standing.ts";
 import type { Task } from "./task.ts";
 import { type WakeOptions, wake } from "./wake.ts";
@@ -24,12 +23,18 @@ export interface RecoveryDependencies {
 const wakeTimeoutMs = 30_000;
 /** From its first answer until it reports that it is on. */
 const powerOnTimeoutMs = 15_000;
+/** After this many searches in vain, there is a pause before each further one. */
+const searchesWithoutPause = 3;
+const searchPauseMs = { command: 5_000, read: 30_000 } as const;
 
 export class Recovery {
   readonly #deps: RecoveryDependencies;
   readonly #endpoint: Endpoint;
   readonly #observe: Observe;
-  readonly #search = new DeviceSearch();
+  /** The searches that run: each call ends one, if the device is elsewhere by now. */
+  readonly #searches = new Set<() => void>();
+  #vainSearches = 0;
+  #searchedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: RecoveryDependencies, endpoint: Endpoint, observe: Observe) {
     this.#deps = deps;
@@ -78,23 +83,48 @@ export class Recovery {
     }
   }
 
-  /** Searches for it after it did not answer where `before` has it; whether it is elsewhere now. */
-  searchElsewhere(
+  /**
+   * Searches for it, since a command or a read did not reach it where `before` has it. `true` as soon as it is known to be
+   * elsewhere; `false` when it was not found, or is not searched for yet.
+   */
+  async searchElsewhere(
     before: DeviceRecord,
-    what: "read" | "command",
+    what: keyof typeof searchPauseMs,
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<boolean> {
     const { scan, config } = this.#deps;
     const endpoint = this.#endpoint;
     const isElsewhere = () => endpoint.isKnown && !isSameAddress(endpoint.record, before);
-    const longestMs = config().discovery.timeout_ms + 1_000;
-    return this.#search.find({ isElsewhere, scan, what, timeoutMs: Math.min(timeoutMs, longestMs) }, signal);
+    if (isElsewhere()) return true;
+    const mustPause =
+      this.#vainSearches >= searchesWithoutPause && performance.now() - this.#searchedAt < searchPauseMs[what];
+    if (timeoutMs <= 0 || mustPause || signal.aborted) return false;
+    this.#vainSearches++;
+    this.#searchedAt = performance.now();
+    const over = Promise.withResolvers<void>();
+    const end = () => over.resolve();
+    const check = () => {
+      if (isElsewhere()) end();
+    };
+    this.#searches.add(check);
+    const timer = setTimeout(end, Math.min(timeoutMs, config().discovery.timeout_ms + 1_000));
+    signal.addEventListener("abort", end, { once: true });
+    scan().then(end, end);
+    try {
+      await over.promise;
+      return isElsewhere();
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", end);
+      this.#searches.delete(check);
+    }
   }
 
-  /** A scan has found it: searches for it end. */
+  /** A scan has found it: searches for it end if it is at another address. */
   foundAgain(): void {
-    this.#search.foundAgain();
+    this.#vainSearches = 0;
+    for (const check of this.#searches) check();
   }
 
   async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
