@@ -21,7 +21,6 @@ import {
 } from "../platforms/platform.ts";
 import { redacted } from "../system/log.ts";
 import { until } from "../system/sleep.ts";
-import type { StateSource } from "./compose.ts";
 import { typedSecrets } from "./credentials.ts";
 import { lacksCapability, subjectOf, withDeviceName } from "./failures.ts";
 import type { Cause } from "./feed.ts";
@@ -137,9 +136,9 @@ export class Endpoint {
     return this.#deps.config().devices.request_timeout_ms;
   }
 
-  /** Its last observed state, and the parts that it pushes. */
-  get observed(): StateSource {
-    return { state: this.presence.state, pushed: this.#opened?.connection.state?.pushes ?? noParts };
+  /** The parts of its state that it pushes over the connection that is open. */
+  get pushed(): ReadonlySet<StatePart> {
+    return this.#opened?.connection.state?.pushes ?? noParts;
   }
 
   /** Whether its settings, or a missing pairing, withhold a capability that it has. */
@@ -213,9 +212,8 @@ export class Endpoint {
       return opened.connection;
     }
     opened?.connection.close();
-    const connection = this.platform.connect(this.#target(), this.#deps.platformHost, (event) =>
-      this.handleEvent(event),
-    );
+    const emit = (event: DeviceEvent) => this.#handleEvent(event);
+    const connection = this.platform.connect(this.#target(), this.#deps.platformHost, emit);
     this.#opened = { record, connection };
     return connection;
   }
@@ -373,7 +371,7 @@ export class Endpoint {
   }
 
   /** Takes an event of its connection. */
-  handleEvent(event: DeviceEvent): void {
+  #handleEvent(event: DeviceEvent): void {
     if (!this.#isKnown) return;
     const { registry, log } = this.#deps;
     if (event.type === "facts") {

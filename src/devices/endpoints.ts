@@ -110,7 +110,7 @@ export class EndpointSet {
   /** The state that an endpoint has shown, with how much it counts beside that of the others. */
   sourceOf<State extends object = Partial<PlatformState>>(endpoint: Endpoint, state: State): StateSource<State> {
     const { behind = {} } = this.#deps.registry.composition;
-    const { pushed } = endpoint.observed;
+    const { pushed } = endpoint;
     return { state, pushed, isPartial: this.#isPartial(endpoint), behind: behind[platformOf(endpoint)] ?? [] };
   }
 
