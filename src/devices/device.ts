@@ -148,7 +148,7 @@ export class Device {
 
   /** The endpoint preferred for a capability. */
   preferredEndpoint(needs: Capability): Endpoint {
-    return this.#only ?? this.#endpoints.preferred(needs);
+    return this.#candidates({ needs })[0] ?? this.leading;
   }
 
   /** Fails with `unsupported_operation` where it lacks a capability. */
@@ -517,11 +517,6 @@ export class Device {
   }
 
   // Removal and use
-
-  /** Lets go of the key that a caller holds down. */
-  releaseKey(reason?: ZapdError): void {
-    this.heldKey.stop(reason);
-  }
 
   /** Disconnects from its developer console; a caller that reads on is connected again. */
   closeConsole(): void {

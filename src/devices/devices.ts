@@ -54,6 +54,7 @@ export class Devices {
   readonly #stopping = new AbortController();
   /** The devices that path segments mean, until the registry changes. */
   readonly #bySegment = new Map<string, Device>();
+
   constructor(deps: DevicesDependencies) {
     const onRemoved = (device: Device) => {
       this.#devices.delete(device.id);
@@ -68,10 +69,9 @@ export class Devices {
       onChange: (id) => this.#changed(id),
       onHint: (id) => this.#hinted(id),
       onPairing: (recordId, progress) => {
-        const device_id = deps.registry.deviceOf(recordId)?.id ?? recordId;
-        this.journal.publish({ type: "pairing.changed", device_id, ...progress });
-        const record = progress.status === "paired" ? deps.registry.deviceOf(recordId) : undefined;
-        if (record) this.deviceOf(record).reappeared();
+        const record = deps.registry.deviceOf(recordId);
+        this.journal.publish({ type: "pairing.changed", device_id: record?.id ?? recordId, ...progress });
+        if (record && progress.status === "paired") this.deviceOf(record).reappeared();
       },
     };
     deps.leases?.connect({
@@ -81,7 +81,7 @@ export class Devices {
         // Meanwhile it may have become a part of another, which is leased by its own id.
         if (deps.registry.deviceOf(id)?.id !== id) throw removedError();
       },
-      releaseKey: (id, reason) => this.#devices.get(id)?.releaseKey(reason),
+      releaseKey: (id, reason) => this.#devices.get(id)?.heldKey.stop(reason),
       closeConsole: (id) => this.#devices.get(id)?.closeConsole(),
       changed: (device_id, lease, why, owner) => {
         this.journal.publish({ type: "lease.changed", device_id, lease, why, owner });
@@ -176,6 +176,15 @@ export class Devices {
     return device;
   }
 
+  /** The same; `null` where there is none. */
+  findOrNull(segment: string): Device | null {
+    try {
+      return this.find(segment);
+    } catch {
+      return null;
+    }
+  }
+
   /** The devices that a group means: all, or those with a label. Fails with `group_not_found` where there are none. */
   group(word: string): Device[] {
     const all = this.#deps.registry.devices.map((record) => this.deviceOf(record));
@@ -190,15 +199,6 @@ export class Devices {
     throw new ZapdError("group_not_found", none, {
       hint: all.length === 0 ? noDevicesHint : known,
     });
-  }
-
-  /** The same; `null` where there is none. */
-  findOrNull(segment: string): Device | null {
-    try {
-      return this.find(segment);
-    } catch {
-      return null;
-    }
   }
 
   /** The live device that a record belongs to. */
@@ -341,7 +341,7 @@ export class Devices {
   /** Lets go of every key that is held, and ends waits and scenes. */
   releaseKeys(): void {
     this.#stopping.abort(new ZapdError("internal_error", "zapd is stopping"));
-    for (const device of this.#devices.values()) device.releaseKey();
+    for (const device of this.#devices.values()) device.heldKey.stop();
   }
 
   /** Ends running attempts at every device, and refuses new ones. */

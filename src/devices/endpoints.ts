@@ -88,11 +88,6 @@ export class EndpointSet {
     return chosen.length > 0 ? chosen : [inOrder.find((endpoint) => endpoint.withholds(needs)) ?? this.leading];
   }
 
-  /** The endpoint preferred for a capability. */
-  preferred(needs: Capability): Endpoint {
-    return this.candidates({ needs })[0] ?? this.leading;
-  }
-
   /** The endpoints that report state, the preferred first. */
   get withState(): readonly Endpoint[] {
     const { state = [] } = this.#deps.registry.composition.preferred;

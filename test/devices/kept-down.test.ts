@@ -74,7 +74,7 @@ test("it is released when its caller hangs up, and when the device is removed", 
   await holding;
   await until("it is let go", () => done() === "up down, up up");
   await hold({ phase: "down" });
-  device().releaseKey();
+  device().heldKey.stop();
   await until("it is let go again", () => done() === "up down, up up, up down, up up");
 });
 
