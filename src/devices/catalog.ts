@@ -63,17 +63,7 @@ export class Catalog {
         : catalogs;
       const before = kept[deviceId]?.apps ?? [];
       const apps = mergeApps(before, listed);
-      const installedBefore = new Set(before.filter((app) => app.installed).map((app) => app.platform_id));
-      const installedNow = new Set(apps.filter((app) => app.installed).map((app) => app.platform_id));
-      const result: Refreshed = {
-        apps,
-        added: apps
-          .filter((app) => installedNow.has(app.platform_id) && !installedBefore.has(app.platform_id))
-          .map((app) => app.id),
-        removed: before
-          .filter((app) => installedBefore.has(app.platform_id) && !installedNow.has(app.platform_id))
-          .map((app) => app.id),
-      };
+      const result = { apps, added: installedOnlyIn(apps, before), removed: installedOnlyIn(before, apps) };
       return { next: { catalogs: { ...kept, [deviceId]: { platform, apps } } }, result };
     });
   }
@@ -91,6 +81,12 @@ export class Catalog {
   }
 }
 
+/** The ids of the apps that are installed by one list, and not by the other. */
+function installedOnlyIn(apps: readonly App[], others: readonly App[]): string[] {
+  const known = new Set(others.filter((app) => app.installed).map((app) => app.platform_id));
+  return apps.filter((app) => app.installed && !known.has(app.platform_id)).map((app) => app.id);
+}
+
 /** Merges a device's list with the cached one: apps keep their ids, and those no longer listed stay as not installed. */
 export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]): App[] {
   const idsBefore = new Map(before.map((app) => [app.platform_id, app.id]));
@@ -99,11 +95,8 @@ export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]
   const unique = listed.filter((app) => fits(app) && !seen.has(app.platformId) && seen.add(app.platformId));
   // Limited, or a device that lists new ids each time would fill the file.
   const unlisted = before.filter((app) => !seen.has(app.platform_id)).slice(0, maxApps);
-  const taken = new Set(unlisted.map((app) => app.id));
-  for (const app of unique) {
-    const id = idsBefore.get(app.platformId);
-    if (id !== undefined) taken.add(id);
-  }
+  const kept = before.filter((app) => seen.has(app.platform_id));
+  const taken = new Set([...kept, ...unlisted].map((app) => app.id));
   // Of two new apps with one name, neither gets the plain id, so that the name is ambiguous rather than a guess. An id given
   // by the platform belongs to its app alone.
   const given = new Set(unique.map((app) => app.id));
