@@ -4,7 +4,7 @@ import type { Composition } from "../platforms/platform.ts";
 import { shellQuote } from "../system/text.ts";
 import { groupsOf, sortByPlatform } from "./compose.ts";
 import { type NamedDevice, removedError, uniqueName } from "./names.ts";
-import { type DeviceRecord, isEvictable, isSameRecord, maxIds } from "./record.ts";
+import { type DeviceRecord, isEvictable, maxIds } from "./record.ts";
 import type { Change } from "./store.ts";
 
 /** The device that a name in the config means. */
@@ -242,7 +242,7 @@ export function recordIn(content: Content, id: string): DeviceRecord {
 
 /** Puts a changed record in the place of another; the same content where they are equal. */
 export function replaceRecord(content: Content, record: DeviceRecord, next: DeviceRecord): Content {
-  if (isSameRecord(record, next)) return content;
+  if (JSON.stringify(record) === JSON.stringify(next)) return content;
   return { ...content, devices: content.devices.map((device) => (device === record ? next : device)) };
 }
 
@@ -257,8 +257,4 @@ export function takenNames(
   const isOwn = defaultRecord && (defaultRecord.part_of ?? defaultRecord.id) === own;
   const devices = othersThan(own, content);
   return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
-}
-
-export function areAllEvictable(group: readonly DeviceRecord[]): boolean {
-  return group.every(isEvictable);
 }

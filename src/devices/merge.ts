@@ -1,20 +1,13 @@
 /** Merging a found device into the registry: which record it is, what is taken over, and which device a new one evicts. Pure. */
 import { ZapdError } from "../api/errors.ts";
 import type { Address, Composition, Facts, Sighting } from "../platforms/platform.ts";
-import {
-  areAllEvictable,
-  type Content,
-  groupsIn,
-  othersThan,
-  regroupWithLeader,
-  replaceRecord,
-  takenNames,
-} from "./groups.ts";
+import { type Content, groupsIn, othersThan, regroupWithLeader, replaceRecord, takenNames } from "./groups.ts";
 import { checkName } from "./names.ts";
 import {
   type DeviceRecord,
   type Discovered,
   idOf,
+  isEvictable,
   maxDevices,
   maxIds,
   maxRecords,
@@ -128,7 +121,7 @@ function withNewRecord(
   );
   const groups = groupsIn(next);
   const isOwn = (group: readonly DeviceRecord[]) => group.some(({ id }) => id === record.id);
-  const evictable = groups.filter((group) => !isOwn(group) && areAllEvictable(group));
+  const evictable = groups.filter((group) => !isOwn(group) && group.every(isEvictable));
   const foundAt = (group: readonly DeviceRecord[]) => Math.max(...group.map(({ id }) => lastFound(id)));
   const isFull = groups.length > maxDevices || next.devices.length > maxRecords;
   const named = evictable.find((group) => group.some(({ id }) => id === evicts));

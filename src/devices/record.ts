@@ -105,13 +105,9 @@ export interface Discovered {
   readonly place?: { readonly from: DeviceRecord; readonly to: Place } | undefined;
 }
 
-export function isUsed({ used }: DeviceRecord): boolean {
-  return used !== false;
-}
-
 /** Whether a device may be evicted for a new one: a scan found it, and nobody used it. */
-export function isEvictable(record: DeviceRecord): boolean {
-  return record.added_by === "scan" && !isUsed(record);
+export function isEvictable({ added_by, used }: DeviceRecord): boolean {
+  return added_by === "scan" && used === false;
 }
 
 export function factsOf(record: DeviceRecord): Facts {
@@ -135,10 +131,6 @@ export function descriptionOf(record: DeviceRecord, platform: Platform, paired: 
 export function withHolding(own: Description): Description {
   const withHold = (some: ReadonlySet<Capability>) => (some.has("keys") ? new Set(some).add("hold") : some);
   return { ...own, has: withHold(own.has), withheld: withHold(own.withheld) };
-}
-
-export function isSameRecord(one: DeviceRecord, other: DeviceRecord): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** The record of a new device; `others` are the devices whose names are taken. */

@@ -6,7 +6,6 @@ import type { BodyOf } from "../api/operations.ts";
 import type { Address, Composition, Sighting } from "../platforms/platform.ts";
 import { openDevicesFile } from "./devices-file.ts";
 import {
-  areAllEvictable,
   type Content,
   firstOf,
   groupsIn,
@@ -22,7 +21,7 @@ import {
 import { findIn, type MergeResult, mergeInto } from "./merge.ts";
 import { checkName, resolveName } from "./names.ts";
 import type { Availability } from "./presence.ts";
-import { type DeviceRecord, type Discovered, isUsed, type Learned, withLearned, withPlace } from "./record.ts";
+import { type DeviceRecord, type Discovered, isEvictable, type Learned, withLearned, withPlace } from "./record.ts";
 import type { Place, Standing } from "./standing.ts";
 import type { Change, Store } from "./store.ts";
 
@@ -184,7 +183,7 @@ export class Registry {
   /** Marks a device as used: it is never evicted. Written once. */
   async markUsed(id: string): Promise<void> {
     const record = this.get(id);
-    if (!record || isUsed(record)) return;
+    if (record?.used !== false) return;
     await this.#changeRecord(id, (now) => ({ ...now, used: true }));
   }
 
@@ -227,7 +226,7 @@ export class Registry {
 
   /** Removes every device that a scan found and nobody has used. */
   removeUnused(): Promise<readonly DeviceRecord[]> {
-    return this.#removeAll((content) => groupsIn(content).filter(areAllEvictable).flat());
+    return this.#removeAll((content) => groupsIn(content).flatMap((group) => (group.every(isEvictable) ? group : [])));
   }
 
   async #removeAll(which: (content: Content) => readonly DeviceRecord[]): Promise<readonly DeviceRecord[]> {
