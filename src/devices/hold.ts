@@ -4,7 +4,7 @@
  */
 import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
-import { type Key, keys } from "../platforms/platform.ts";
+import type { Key } from "../platforms/platform.ts";
 import { SleepWatch } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
@@ -22,9 +22,8 @@ type HoldRequest = Omit<BodyOf<"pressKey">, "key">;
 /** Holds a key; gives the number of presses, where it was held for a time or a number of times. */
 export async function holdKey(device: Device, key: string, how: HoldRequest, turn: Turn): Promise<number | null> {
   const { hold_ms, repeat, phase } = how;
-  const held = keys.find((one) => one === key);
-  readPress(key);
-  if (onceOnlyKeys.has(key) || !held)
+  const press = readPress(key);
+  if ("text" in press || onceOnlyKeys.has(key))
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Power keys and text are sent once",
     });
@@ -33,12 +32,12 @@ export async function holdKey(device: Device, key: string, how: HoldRequest, tur
     return null;
   }
   if (phase === "down") {
-    await holdDown(device, held, turn);
+    await holdDown(device, press.key, turn);
     return null;
   }
   const signal = AbortSignal.any([turn.signal, device.heldKey.stopped]);
-  if (repeat === undefined && isHeldByDevice(device, held)) {
-    await keepDown(device, held, { ...turn, signal }, { ms: hold_ms });
+  if (repeat === undefined && isHeldByDevice(device, press.key)) {
+    await keepDown(device, press.key, { ...turn, signal }, { ms: hold_ms });
     return 1;
   }
   const end = performance.now() + (hold_ms ?? Number.POSITIVE_INFINITY);
