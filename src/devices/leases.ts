@@ -149,12 +149,11 @@ export class Leases {
    * of the caller's leases has ended, since another may have had the device meanwhile.
    */
   check(id: string, carried: string | undefined): AbortSignal | null {
-    const digests = digestsIn(carried);
     const own = this.signalFor(id, carried);
     if (own) return own;
     const held = this.#current(id);
     if (held) throw this.#leasedError(held);
-    this.#checkTokens(id, digests);
+    this.#checkTokens(id, digestsIn(carried));
     return null;
   }
 
