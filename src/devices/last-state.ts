@@ -98,9 +98,8 @@ export class LastState {
     if (!endpoint.isKnown) return;
     endpoint.presence.noteState(patch, cause);
     this.#observedAt = new Date().toISOString();
-    const { view } = this;
+    const { view, parts } = this;
     if (view === null) return;
-    const { parts } = this;
     // Published before the first full read has ended, parts not yet read would look as if there were nothing.
     const isIncomplete = this.#fullReads > 0 && stateParts.some((part) => parts[part] === undefined);
     this.#publishLater = isIncomplete ? () => endpoint.isKnown && this.#publish(cause) : undefined;

@@ -54,9 +54,8 @@ export class Presence {
   /** Its power without asking it: `unknown` where it was on and does not answer. */
   get power(): Power {
     const { status, power } = this.availability;
-    if (status === "online") return power ?? "unknown";
-    if (status === "offline" && isPowerOff(power)) return "off";
-    return isPowerOff(power) ? (power ?? "unknown") : "unknown";
+    if (power === null || (status !== "online" && !isPowerOff(power))) return "unknown";
+    return status === "offline" ? "off" : power;
   }
 
   /** Its last observed state. */
