@@ -34,8 +34,7 @@ export interface DeviceDependencies extends EndpointDependencies {
   readonly catalog: Catalog;
   /** Publishes what changes. */
   readonly feed: Feed;
-  /** Without leases, every caller may change the device. */
-  readonly leases?: Leases;
+  readonly leases: Leases;
   /** A command that waits while the machine sleeps is not sent. */
   readonly sleep?: SleepWatch;
   /** The live endpoint of a record. */
@@ -199,7 +198,7 @@ export class Device {
       keys: [...(this.#only ?? this.#endpoints).keys],
       used: this.#isUsed,
       is_default: this.#isDefault,
-      lease: leases && !leases.isEmpty ? leases.get(this.id) : null,
+      lease: leases.isEmpty ? null : leases.get(this.id),
       added_at: (records.find(({ id }) => id === this.id) ?? record).added_at,
       last_seen: availabilities.reduce<string | null>(
         (latest, { last_seen }) => (latest === null || (last_seen ?? "") > latest ? last_seen : latest),
@@ -339,7 +338,7 @@ export class Device {
    */
   checkLease(lease: string | undefined): AbortSignal | null {
     const { leases } = this.#deps;
-    return !leases || (leases.isEmpty && lease === undefined) ? null : leases.check(this.id, lease);
+    return leases.isEmpty && lease === undefined ? null : leases.check(this.id, lease);
   }
 
   // State

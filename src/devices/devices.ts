@@ -74,7 +74,7 @@ export class Devices {
         if (record && progress.status === "paired") this.deviceOf(record).reappeared();
       },
     };
-    deps.leases?.connect({
+    deps.leases.connect({
       nameOf: (id) => deps.registry.get(id)?.name ?? id,
       whenIdle: async (id, turn) => {
         await this.find(id).whenIdle(turn);
@@ -158,7 +158,7 @@ export class Devices {
         subscriptions.get(id)?.();
         subscriptions.delete(id);
       }
-      this.#deps.leases?.drop(id);
+      this.#deps.leases.drop(id);
       this.#feed.publishRemoval(id);
       if (this.#deps.registry.get(id)) this.#devices.get(id)?.mergedIntoOther();
     }

@@ -8,6 +8,7 @@ import * as commands from "../../src/devices/commands.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { Device, DeviceDependencies } from "../../src/devices/device.ts";
 import { Devices, type DevicesDependencies } from "../../src/devices/devices.ts";
+import { Leases } from "../../src/devices/leases.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
@@ -70,10 +71,12 @@ export async function openDevices(
     (await Registry.open({ path: path("devices.json"), damaged, ...(composition && { composition }) }));
   const catalog = await Catalog.open({ path: path("apps.json"), damaged });
   const credentials = await Credentials.open({ path: path("credentials.json"), damaged, hide });
+  const leases = given.leases ?? (await Leases.open({ path: path("leases.json"), damaged, failed: () => {} }));
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
   const common = { registry, credentials, platforms, platformHost: platformHostOf(), log, ...given };
   const devices = new Devices({
     catalog,
+    leases,
     trust: trustOf(common),
     config: () => configOf(),
     onUnreachable: () => {},
