@@ -5,7 +5,7 @@ import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
 import { serviceName } from "../platforms/services.ts";
 import { nearest } from "../system/nearest.ts";
-import { parserFor, Store } from "./store.ts";
+import { parserFor, type StateFile, Store } from "./store.ts";
 
 /** More than any device has: a longer list is refused rather than cut. */
 const maxApps = 5_000;
@@ -40,9 +40,9 @@ export class Catalog {
     this.#store = store;
   }
 
-  static async open(options: { path: string; damaged(problem: string): void }): Promise<Catalog> {
+  static async open(file: StateFile): Promise<Catalog> {
     const parse = parserFor(catalogsSchema, "catalogs");
-    return new Catalog(await Store.open({ ...options, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }));
+    return new Catalog(await Store.open({ ...file, parse, maxBytes: 32 * 1024 * 1024, empty: { catalogs: {} } }));
   }
 
   /** The cached apps of a device; `null` where none were listed yet. */

@@ -1,7 +1,7 @@
 /** The credentials of each device, kept in `credentials.json` by the id of its record. */
 import { z } from "zod";
 import type { KeptSecret, Platform } from "../platforms/platform.ts";
-import { parserFor, Store } from "./store.ts";
+import { parserFor, type StateFile, Store } from "./store.ts";
 
 const longest = 4_096;
 /** Fields that are no secrets; all others are. */
@@ -28,15 +28,9 @@ const contentSchema = z.object({ credentials: z.record(z.string(), keptSchema) }
 
 type Content = z.infer<typeof contentSchema>;
 
-export interface CredentialsOptions {
-  readonly path: string;
-  damaged(problem: string): void;
-  /** Called with every secret, to keep it out of logs and answers. */
-  hide(secret: string): void;
-}
-
 export class Credentials {
   readonly #store: Store<Content>;
+  /** Called with every secret, to keep it out of logs and answers. */
   readonly #hide: (secret: string) => void;
 
   private constructor(store: Store<Content>, hide: (secret: string) => void) {
@@ -45,15 +39,10 @@ export class Credentials {
     for (const kept of Object.values(store.value.credentials)) this.conceal(kept);
   }
 
-  static async open({ path, damaged, hide }: CredentialsOptions): Promise<Credentials> {
-    const store = await Store.open<Content>({
-      path,
-      damaged,
-      parse: parserFor(contentSchema, "credentials"),
-      maxBytes: 8 * 1024 * 1024,
-      empty: { credentials: {} },
-    });
-    return new Credentials(store, hide);
+  static async open({ hide, ...file }: StateFile & { hide(secret: string): void }): Promise<Credentials> {
+    const parse = parserFor(contentSchema, "credentials");
+    const empty: Content = { credentials: {} };
+    return new Credentials(await Store.open({ ...file, parse, maxBytes: 8 * 1024 * 1024, empty }), hide);
   }
 
   /** Reads and writes one device's credentials. */

@@ -6,20 +6,19 @@ import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
 import { type ChosenDefault, type Content, regroup } from "./groups.ts";
 import { type DeviceRecord, recordSchema } from "./record.ts";
-import { Store } from "./store.ts";
+import { type StateFile, Store } from "./store.ts";
 
 const maxBytes = 8 * 1024 * 1024;
 
 const chosenSchema: z.ZodType<ChosenDefault> = z.object({ wanted: z.string().min(1).max(4_096), id: uuid });
 
-export interface DevicesFileOptions {
-  readonly path: string;
-  readonly composition: Composition;
-  /** Called with a message about what is damaged. */
-  damaged(problem: string): void;
+export interface DevicesFileOptions extends StateFile {
+  /** Which platforms one device may speak; without it, only records with a common hardware id are joined. */
+  readonly composition?: Composition;
 }
 
-export async function openDevicesFile({ path, damaged, composition }: DevicesFileOptions): Promise<Store<Content>> {
+export async function openDevicesFile(options: Required<DevicesFileOptions>): Promise<Store<Content>> {
+  const { path, damaged, composition } = options;
   let bad: readonly unknown[] = [];
   let found: readonly DeviceRecord[] = [];
   const parse = (content: unknown): Content => {

@@ -14,7 +14,7 @@ import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
 import { shellQuote } from "../system/text.ts";
 import type { Turn } from "./queue.ts";
-import { parserFor, Store } from "./store.ts";
+import { parserFor, type StateFile, Store } from "./store.ts";
 
 /** How much longer than its wait a caller waits for running commands to end. */
 const idleTimeoutMs = 5_000;
@@ -80,15 +80,9 @@ interface HeldLease {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
-export interface LeasesOptions {
-  readonly path: string;
-  damaged(problem: string): void;
-  /** Called with a failed write for which no caller waits. */
-  failed(error: unknown): void;
-}
-
 export class Leases {
   readonly #store: Store<Content>;
+  /** Called with a failed write for which no caller waits. */
   readonly #failed: (error: unknown) => void;
   readonly #held = new Map<string, HeldLease>();
   /** Whether there is no lease, so that a command need not be checked. */
@@ -119,10 +113,10 @@ export class Leases {
     }
   }
 
-  static async open({ path, damaged, failed }: LeasesOptions): Promise<Leases> {
+  static async open({ failed, ...file }: StateFile & { failed(error: unknown): void }): Promise<Leases> {
     const parse = parserFor(contentSchema, "leases");
     const empty: Content = { leases: {} };
-    return new Leases(await Store.open({ path, damaged, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
+    return new Leases(await Store.open({ ...file, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
   }
 
   /** Connects the leases to the devices. */

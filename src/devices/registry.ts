@@ -4,7 +4,7 @@
  */
 import type { BodyOf } from "../api/operations.ts";
 import type { Address, Composition, Sighting } from "../platforms/platform.ts";
-import { openDevicesFile } from "./devices-file.ts";
+import { type DevicesFileOptions, openDevicesFile } from "./devices-file.ts";
 import {
   type Content,
   firstOf,
@@ -24,13 +24,6 @@ import type { Availability } from "./presence.ts";
 import { type DeviceRecord, type Discovered, isEvictable, type Learned, withLearned, withPlace } from "./record.ts";
 import type { Place, Standing } from "./standing.ts";
 import type { Change, Store } from "./store.ts";
-
-export interface RegistryOptions {
-  readonly path: string;
-  /** Which platforms one device may speak; without it, only records with a common hardware id are joined. */
-  readonly composition?: Composition | undefined;
-  damaged(problem: string): void;
-}
 
 /** What a user changes of a device. */
 export type RecordChange = BodyOf<"changeDevice">;
@@ -63,9 +56,8 @@ export class Registry {
     this.#listeners.add(listener);
   }
 
-  static async open(options: RegistryOptions): Promise<Registry> {
-    const { path, damaged, composition = noComposition } = options;
-    return new Registry(await openDevicesFile({ path, damaged, composition }), composition);
+  static async open({ composition = noComposition, ...file }: DevicesFileOptions): Promise<Registry> {
+    return new Registry(await openDevicesFile({ composition, ...file }), composition);
   }
 
   /** Every record, in the order of adding. */

@@ -10,16 +10,20 @@ const version = 1;
 /** The least time between two writes. */
 const writeIntervalMs = 100;
 
-export interface StoreOptions<T> {
+/** Where a file is, and who learns that it is damaged. */
+export interface StateFile {
   readonly path: string;
+  /** Called with a message when the file is damaged: where it is kept, and what is used instead. */
+  damaged(problem: string): void;
+}
+
+export interface StoreOptions<T> extends StateFile {
   readonly maxBytes: number;
   readonly empty: T;
   /** Reads the content of the file; throws what is wrong with it. */
   parse(content: unknown): T;
   /** Keeps the content before the last change as `<path>.bak`, for when the file is damaged. */
   readonly backup?: boolean;
-  /** Called with a message when the file is damaged: where it is kept, and what is used instead. */
-  damaged(problem: string): void;
 }
 
 /** A `parse` by a schema; `what` is the word for the content. */
