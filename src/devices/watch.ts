@@ -87,10 +87,11 @@ export class Watch {
 
   /** After a command: polls for the parts that it can change, but for those that the device pushes. */
   afterCommand(changes: readonly StatePart[]): void {
+    if (this.#subscribers === 0) return;
     const { pushes, state } = this.#device;
     // Power that the command has made unknown may be unchanged, and then the device pushes nothing.
     const parts = changes.filter((part) => !pushes.has(part) || (part === "power" && state?.power === "unknown"));
-    if (this.#subscribers === 0 || parts.length === 0) return;
+    if (parts.length === 0) return;
     this.#burst = { at: 0, since: performance.now(), parts: [...new Set([...parts, ...(this.#burst?.parts ?? [])])] };
     this.#schedule(burstMs[0]);
   }
