@@ -18,22 +18,6 @@ const jumpMs = 2_000;
 /** Fields of a device that change with every contact, and are not published. */
 const unpublishedFields: ReadonlySet<string> = new Set(["last_seen"]);
 
-interface DeviceState {
-  readonly state: State;
-  /** The state as it was last published. */
-  published: State | null;
-  cause: Cause;
-  actionId: string | undefined;
-}
-
-/** When the last changes of a device were published, and the timer of the one that waits. */
-interface Pace {
-  readonly at: number[];
-  /** Whether the last change had to wait. */
-  hasWaited: boolean;
-  timer: ReturnType<typeof setTimeout> | undefined;
-}
-
 type Progress = Omit<EventOf<"install.progress">, "at">;
 
 /** A package on its way to a device: when its progress was published, and what waits to be published. */
@@ -45,12 +29,24 @@ interface Install {
   timer: ReturnType<typeof setTimeout> | undefined;
 }
 
+/** One device, as it is and as it was published. */
+interface Shown {
+  view: View;
+  state: State | null;
+  publishedState: State | null;
+  cause: Cause;
+  actionId: string | undefined;
+  /** When the last changes of its state were published, and the timer of the one that waits. */
+  readonly at: number[];
+  timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the last change had to wait. */
+  hasWaited: boolean;
+  install: Install | undefined;
+}
+
 export class Feed {
   readonly #journal: Journal;
-  readonly #views = new Map<string, View>();
-  readonly #states = new Map<string, DeviceState>();
-  readonly #paces = new Map<string, Pace>();
-  readonly #installs = new Map<string, Install>();
+  readonly #devices = new Map<string, Shown>();
 
   constructor(journal: Journal) {
     this.#journal = journal;
@@ -58,14 +54,24 @@ export class Feed {
 
   /** Takes over the devices known at the start, without publishing them. */
   seed(views: readonly View[]): void {
-    for (const view of views) this.#views.set(view.id, view);
+    for (const view of views) this.#add(view);
+  }
+
+  #add(view: View): void {
+    const nothing = { state: null, publishedState: null, actionId: undefined, timer: undefined, install: undefined };
+    this.#devices.set(view.id, { view, ...nothing, cause: "poll", at: [], hasWaited: false });
   }
 
   /** Publishes what has changed of a device. */
   publishDevice(view: View): void {
-    const before = this.#views.get(view.id);
-    this.#views.set(view.id, view);
-    if (!before) return this.#journal.publish({ type: "device.added", device_id: view.id, device: view });
+    const own = this.#devices.get(view.id);
+    if (!own) {
+      this.#add(view);
+      this.#journal.publish({ type: "device.added", device_id: view.id, device: view });
+      return;
+    }
+    const before = own.view;
+    own.view = view;
     // `labels` is missing where there are none.
     const changed = (Object.keys({ ...before, ...view }) as (keyof View)[]).filter(
       (field) => !unpublishedFields.has(field) && JSON.stringify(view[field]) !== JSON.stringify(before[field]),
@@ -76,32 +82,30 @@ export class Feed {
 
   /** Publishes that a device was removed, and forgets it. */
   publishRemoval(id: string): void {
-    const device = this.#views.get(id);
-    this.#views.delete(id);
-    this.#states.delete(id);
-    clearTimeout(this.#paces.get(id)?.timer);
-    this.#paces.delete(id);
-    clearTimeout(this.#installs.get(id)?.timer);
-    this.#installs.delete(id);
-    if (device) this.#journal.publish({ type: "device.removed", device_id: id, device });
+    const own = this.#devices.get(id);
+    if (!own) return;
+    this.#devices.delete(id);
+    endTimers(own);
+    this.#journal.publish({ type: "device.removed", device_id: id, device: own.view });
   }
 
   /** For tests: how much is kept in memory. */
   get size(): number {
-    return this.#views.size + this.#states.size + this.#paces.size + this.#installs.size;
+    return this.#devices.size;
   }
 
   /** Publishes a change of a device's list of apps. */
   publishApps(id: string, added: string[], removed: string[]): void {
-    if (this.#views.has(id)) this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
+    if (this.#devices.has(id)) this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
   }
 
   /** Publishes the progress of a package: each phase, and within one at most four times a second. */
   publishInstall(id: string, phase: Progress["phase"], bytes: number, total: number | null): void {
-    if (!this.#views.has(id)) return;
-    const before = this.#installs.get(id);
+    const device = this.#devices.get(id);
+    if (!device) return;
+    const before = device.install;
     const own = before ?? { phase, bytes, at: [], waiting: [], timer: undefined };
-    this.#installs.set(id, own);
+    device.install = own;
     // With fewer bytes than before, it is another package.
     const isSamePhase = before?.phase === phase && before.bytes <= bytes;
     own.bytes = bytes;
@@ -109,82 +113,72 @@ export class Feed {
       return;
     own.phase = phase;
     own.waiting.push({ type: "install.progress", device_id: id, phase, bytes, total });
-    if (own.timer === undefined) this.#publishInstallPaced(id, own);
+    if (own.timer === undefined) this.#publishInstallPaced(device, own);
   }
 
-  #publishInstallPaced(id: string, own: Install): void {
+  #publishInstallPaced(device: Shown, own: Install): void {
     own.timer = undefined;
     for (let [next] = own.waiting; next; [next] = own.waiting) {
       const wait = allowedAt(own.at, installLimit) - performance.now();
       if (wait > 0) {
-        own.timer = setTimeout(() => this.#publishInstallPaced(id, own), wait);
+        own.timer = setTimeout(() => this.#publishInstallPaced(device, own), wait);
         return;
       }
       own.waiting.shift();
       keepLast(own.at, performance.now(), installLimit.count);
       this.#journal.publish(next);
     }
-    if (own.phase === "done") this.#installs.delete(id);
+    if (own.phase === "done") device.install = undefined;
   }
 
   /** Publishes what has changed of a device's state; whether it differs from the last one. */
   publishState(id: string, state: State, cause: Cause, actionId?: string): boolean {
+    const own = this.#devices.get(id);
     // A read that runs on may end when the device has become a part of another.
-    if (!this.#views.has(id)) return false;
-    const before = this.#states.get(id);
-    const isNew = changesBetween(before?.state ?? null, state).length > 0;
-    // Many small differences from the last state can add up to a change from the published one.
-    const isUnpublished = changesBetween(before?.published ?? null, state).length > 0;
+    if (!own) return false;
+    const isNew = changesBetween(own.state, state).length > 0;
+    own.state = state;
+    const waits = own.timer !== undefined;
     // Changes that wait keep the command that caused the first of them.
-    const waits = before !== undefined && this.#paces.get(id)?.timer !== undefined;
-    const causedBy = waits && actionId === undefined ? before.actionId : actionId;
-    this.#states.set(id, {
-      state,
-      published: before?.published ?? null,
-      cause: causedBy === undefined ? cause : "command",
-      actionId: causedBy,
-    });
-    if (isUnpublished && !waits) this.#publishPaced(id);
+    if (!waits || actionId !== undefined) own.actionId = actionId;
+    own.cause = own.actionId === undefined ? cause : "command";
+    // Many small differences from the last state can add up to a change from the published one.
+    if (!waits && changesBetween(own.publishedState, state).length > 0) this.#publishPaced(own);
     return isNew;
   }
 
   /** Ends the timers; nothing more is published. */
   close(): void {
-    for (const { timer } of [...this.#paces.values(), ...this.#installs.values()]) clearTimeout(timer);
-    this.#paces.clear();
-    this.#installs.clear();
+    for (const own of this.#devices.values()) endTimers(own);
   }
 
   /** Publishes a change now, or as soon as the limit allows it, with what holds by then. */
-  #publishPaced(id: string): void {
-    const own = this.#paces.get(id) ?? { at: [], hasWaited: false, timer: undefined };
-    this.#paces.set(id, own);
+  #publishPaced(own: Shown): void {
     const hasWaited = own.timer !== undefined;
     own.timer = undefined;
     const wait = dueAt(own) - performance.now();
     if (wait > 0) {
-      own.timer = setTimeout(() => this.#publishPaced(id), wait);
+      own.timer = setTimeout(() => this.#publishPaced(own), wait);
       return;
     }
     own.hasWaited = hasWaited;
     keepLast(own.at, performance.now(), stateLimit.count);
-    this.#publish(id);
-  }
-
-  #publish(id: string): void {
-    const current = this.#states.get(id);
-    if (!current) return;
-    const { state, published, cause, actionId } = current;
-    const changed = changesBetween(published, state);
-    if (changed.length === 0) return;
-    current.published = state;
+    const { view, state, publishedState, cause, actionId } = own;
+    const changed = state ? changesBetween(publishedState, state) : [];
+    if (!state || changed.length === 0) return;
+    own.publishedState = state;
     const by = actionId === undefined ? {} : { action_id: actionId };
-    this.#journal.publish({ type: "state.changed", device_id: id, state, changed, cause, ...by });
+    this.#journal.publish({ type: "state.changed", device_id: view.id, state, changed, cause, ...by });
   }
 }
 
+function endTimers({ timer, install }: Shown): void {
+  clearTimeout(timer);
+  clearTimeout(install?.timer);
+}
+
 /** When the next change of a device may be published. */
-function dueAt({ at, hasWaited }: Pace): number {
+function dueAt({ at, hasWaited }: Shown): number {
   const next = allowedAt(at, stateLimit);
   return hasWaited ? Math.max(next, (at.at(-1) ?? 0) + stateLimit.everyMs) : next;
 }
