@@ -46,7 +46,7 @@ function listing(device: Device, route: Route, clear = false): Task<Refreshed> {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
       const isKnown = device.catalog.apps(id) !== null;
       const refreshed = await device.catalog.refresh(id, record.platform, listed, clear);
-      if (isKnown) device.publishApps(refreshed.added, refreshed.removed);
+      if (isKnown) device.publishApps(refreshed);
       return refreshed;
     },
   };

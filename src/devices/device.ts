@@ -14,7 +14,7 @@ import {
   stateParts,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import type { Catalog } from "./catalog.ts";
+import type { Catalog, Refreshed } from "./catalog.ts";
 import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
 import { fillHint, withDeviceName } from "./failures.ts";
@@ -416,8 +416,8 @@ export class Device {
     this.#watch?.hintReceived();
   }
 
-  publishApps(added: readonly string[], removed: readonly string[]): void {
-    if (added.length + removed.length > 0) this.#deps.feed.publishApps(this.id, [...added], [...removed]);
+  publishApps({ added, removed }: Refreshed): void {
+    if (added.length + removed.length > 0) this.#deps.feed.publishApps(this.id, added, removed);
   }
 
   /** Publishes how far a package is on its way to it. */

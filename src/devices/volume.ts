@@ -21,6 +21,12 @@ type Volume = PlatformState["volume"];
 
 const volumeParts = ["volume"] as const;
 
+/** How the volume is read: `before` steps, a device that does not answer is a failure, so that nothing is sent then. */
+interface Reading {
+  before(): Promise<number | null>;
+  read(): Promise<Volume>;
+}
+
 /** Sets, steps or mutes the volume, and reads it back. */
 export function setVolume(
   device: Device,
@@ -42,7 +48,6 @@ export function setVolume(
     work: async (connection, signal, endpoint) => {
       const control = requireCapability(connection.volume, needs);
       const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
-      // Fails where the device does not answer, so that nothing is sent then.
       const before = async () => (await readParts(connection, volumeParts, signal))?.volume?.level ?? null;
       const { wanted, from } =
         step === undefined
@@ -81,7 +86,7 @@ export function setVolume(
 async function stepped(
   control: VolumeControl,
   step: number,
-  { before, read, taken }: { before(): Promise<number | null>; read(): Promise<Volume>; taken(): void },
+  { before, read, taken }: Reading & { taken(): void },
   signal: AbortSignal,
 ): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
@@ -100,11 +105,7 @@ async function stepped(
 async function toLevel(
   control: VolumeControl,
   wanted: number,
-  {
-    before,
-    read,
-    remedy,
-  }: { before(): Promise<number | null>; read(): Promise<Volume>; readonly remedy: string | undefined },
+  { before, read, remedy }: Reading & { readonly remedy: string | undefined },
   signal: AbortSignal,
 ): Promise<boolean> {
   if (control.set) {
