@@ -221,12 +221,16 @@ export class Leases {
   }
 
   /** Waits for the caller's turn, until its wait is over or it hangs up; then claims the device. */
-  #claimInTurn(id: string, wanted: WantedLease, signal: AbortSignal): Promise<Claim> {
-    const claim = () => this.#claim(id, wanted);
+  #claimInTurn(id: string, { owner, note, wait_s }: WantedLease, signal: AbortSignal): Promise<Claim> {
+    // From then on no other caller changes the device.
+    const claim = (): Claim => {
+      const token = `${tokenForm.prefix}${randomBytes(24).toString("base64url")}`;
+      return { token, held: this.#create(id, { owner, note: note ?? null }, digestOf(token)) };
+    };
     const queue = this.#queues.get(id) ?? [];
     const held = this.#current(id);
     if (!held && queue.length === 0) return Promise.resolve(claim());
-    if (wanted.wait_s === 0 || queue.length >= maxWaiting) return Promise.reject(this.#leasedError(held, id));
+    if (wait_s === 0 || queue.length >= maxWaiting) return Promise.reject(this.#leasedError(held, id));
     this.#queues.set(id, queue);
     return new Promise((resolve, reject) => {
       const settle = () => {
@@ -244,16 +248,10 @@ export class Leases {
         settle();
         resolve(claim());
       };
-      const timer = setTimeout(() => leave(this.#leasedError(this.#held.get(id), id)), wanted.wait_s * 1_000);
+      const timer = setTimeout(() => leave(this.#leasedError(this.#held.get(id), id)), wait_s * 1_000);
       signal.addEventListener("abort", aborted, { once: true });
       queue.push(take);
     });
-  }
-
-  /** Reserves the device: from now on no other caller changes it. */
-  #claim(id: string, { owner, note }: WantedLease): Claim {
-    const token = `${tokenForm.prefix}${randomBytes(24).toString("base64url")}`;
-    return { token, held: this.#create(id, { owner, note: note ?? null }, digestOf(token)) };
   }
 
   #create(id: string, holder: Pick<HeldLease, "owner" | "note">, digest: Buffer): HeldLease {

@@ -49,14 +49,11 @@ export async function appIcon(
 }
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const work = checked("picture of what is playing", (one, within) =>
-    requireCapability(one.artwork, "artwork")(within),
-  );
   return device.read("artwork", signal, {
     activity: "reading its artwork",
     timeoutMs,
     needs: "artwork",
-    work,
+    work: checked("picture of what is playing", (one, within) => requireCapability(one.artwork, "artwork")(within)),
   });
 }
 
