@@ -166,10 +166,12 @@ export class Adding {
     given: Pick<Discovered, "name" | "ports" | "by"> = {},
   ): Promise<DeviceRecord> {
     const { registry, trust, log } = this.#deps;
+    // One that the user has removed meanwhile comes back as found by a scan, not as added.
     const { record } = await registry.merge({
       platform,
       sighting: sighting ?? sightingOf(before),
       address: place,
+      by: "scan",
       ...given,
       place: { from: before, to: place },
     });

@@ -79,6 +79,14 @@ describe("a device that a scan finds", () => {
     expect(lines.filter((line) => line.startsWith("found  Set 1"))).toHaveLength(1);
   });
 
+  test("and that the user removes meanwhile, is none that the user has added", async () => {
+    const { id } = await found("1", "192.0.2.1");
+    const again = found("1", "192.0.2.1");
+    await registry.remove(id);
+    await again;
+    expect(registry.get(id)).toMatchObject({ added_by: "scan", used: false });
+  });
+
   test("at another address has moved, when it is no longer at the old one", async () => {
     const { id } = await found("1", "192.0.2.1");
     homes.delete("192.0.2.1:9");
