@@ -400,7 +400,7 @@ export class Device {
       get pushes() {
         return device.#endpoints.pushedParts;
       },
-      // That is no use of the device.
+      // Polling does not count as use.
       poll: (parts) => this.#reads.poll(parts),
     });
     return this.#watch;
