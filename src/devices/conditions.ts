@@ -4,7 +4,6 @@ import type { App, State } from "../api/schemas.ts";
 import { playbackStatuses, powers, type StatePart } from "../platforms/platform.ts";
 import { isPowerOff } from "./presence.ts";
 
-/** One condition, and whether it holds. */
 export interface Condition {
   /** The part of the state that it reads. */
   readonly part: StatePart;

@@ -68,7 +68,6 @@ export class Credentials {
     return this.keeper(`${id}/dev`);
   }
 
-  /** Whether a device has credentials. */
   has(id: string): boolean {
     return Object.hasOwn(this.#store.value.credentials, id);
   }

@@ -145,7 +145,6 @@ export class Device {
     return able.includes(usual) ? usual : (able[0] ?? usual);
   }
 
-  /** The endpoint preferred for a capability. */
   preferredEndpoint(needs: Capability): Endpoint {
     return this.#candidates({ needs })[0] ?? this.leading;
   }

@@ -260,7 +260,6 @@ export class Endpoint {
     this.disconnect();
   }
 
-  /** Disconnects from its developer console. */
   closeConsole(): void {
     this.#opened?.connection.dev?.console.close();
   }
@@ -334,7 +333,6 @@ export class Endpoint {
     }
   }
 
-  /** Pairing with it. */
   get pairing(): EndpointPairing {
     this.#pairing ??= new EndpointPairing(this.#deps, this);
     return this.#pairing;
@@ -370,7 +368,6 @@ export class Endpoint {
     if (doubt) throw withDeviceName(doubt, this.record, activity);
   }
 
-  /** Takes an event of its connection. */
   #handleEvent(event: DeviceEvent): void {
     if (!this.#isKnown) return;
     const { registry, log } = this.#deps;

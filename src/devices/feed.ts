@@ -62,7 +62,6 @@ export class Feed {
     this.#devices.set(view.id, { view, ...nothing, cause: "poll", at: [], hasWaited: false });
   }
 
-  /** Publishes what has changed of a device. */
   publishDevice(view: View): void {
     const own = this.#devices.get(view.id);
     if (!own) {
@@ -94,7 +93,6 @@ export class Feed {
     return this.#devices.size;
   }
 
-  /** Publishes a change of a device's list of apps. */
   publishApps(id: string, added: string[], removed: string[]): void {
     if (this.#devices.has(id)) this.#journal.publish({ type: "apps.changed", device_id: id, added, removed });
   }

@@ -66,7 +66,6 @@ export interface JournalOptions {
 export class Journal {
   /** Differs with each start of the daemon. */
   readonly boot = randomBytes(4).toString("hex");
-  /** Every device now, for snapshots. */
   readonly devices: JournalOptions["devices"];
   readonly #now: () => number;
   readonly #events: StoredEvent[] = [];

@@ -116,7 +116,6 @@ export class LastState {
     this.#deps.onObserved(this.#deps.feed.publishState(this.#deps.deviceId, view, cause, actionId));
   }
 
-  /** Reads the whole state. */
   async readFully(read: () => Promise<State>): Promise<State> {
     this.#fullReads++;
     try {

@@ -75,7 +75,6 @@ interface HeldLease {
   owner: string;
   note: string | null;
   term: Term | null;
-  /** Whether it was published. */
   isPublished: boolean;
   timer: ReturnType<typeof setTimeout> | undefined;
 }
@@ -322,7 +321,6 @@ export class Leases {
     return until;
   }
 
-  /** Starts the term of a lease. */
   #startTerm(held: HeldLease, ms: number): Term {
     clearTimeout(held.timer);
     held.term = { ms, elapsedMs: stopwatch(), until: new Date(Date.now() + ms).toISOString() };

@@ -13,7 +13,6 @@ export interface Availability {
 }
 
 export interface PresenceDependencies {
-  /** Its record now. */
   record(): DeviceRecord;
   /** Called when its status or its power has changed. */
   onChange(): void;
@@ -58,7 +57,6 @@ export class Presence {
     return status === "offline" ? "off" : power;
   }
 
-  /** Its last observed state. */
   get state(): Partial<PlatformState> {
     return this.#state;
   }
@@ -93,7 +91,6 @@ export class Presence {
     this.#set({ status: "offline", last_seen, power: reported ?? power });
   }
 
-  /** Notes that it pushed its power. */
   notePushedPower(power: Power): void {
     if (power === "unknown") return;
     this.#pushedPowerAt = performance.now();

@@ -37,7 +37,6 @@ export class Reads {
     this.#deps = deps;
   }
 
-  /** The whole state. */
   state(signal: AbortSignal): Promise<State> {
     return this.#shared("state", () => this.#deps.lastState.readFully(() => this.#readState()), signal);
   }
