@@ -13,20 +13,13 @@ import {
   type StatePart,
 } from "../platforms/platform.ts";
 import { mergeStates, type StateSource, sortByPlatform } from "./compose.ts";
+import type { DeviceDependencies } from "./device.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { removedError } from "./names.ts";
 import type { DeviceRecord } from "./record.ts";
-import type { Registry } from "./registry.ts";
 import type { Task } from "./task.ts";
-import type { Trust } from "./trust.ts";
 
-export interface EndpointSetDependencies {
-  readonly registry: Registry;
-  readonly trust: Trust;
-  /** The live endpoint of a record. */
-  endpointOf(record: DeviceRecord): Endpoint;
-}
-
+type EndpointSetDependencies = Pick<DeviceDependencies, "registry" | "trust" | "endpointOf">;
 type Needs = Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">;
 
 const platformOf = (endpoint: Endpoint) => endpoint.record.platform;
