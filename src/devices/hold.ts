@@ -27,12 +27,8 @@ export async function holdKey(device: Device, key: string, how: HoldRequest, tur
     throw new ZapdError("invalid_key", `${JSON.stringify(key.slice(0, 64))} cannot be held`, {
       hint: "Power keys and text are sent once",
     });
-  if (phase === "up") {
-    await device.heldKey.release(key);
-    return null;
-  }
-  if (phase === "down") {
-    await holdDown(device, press.key, turn);
+  if (phase !== undefined) {
+    await (phase === "up" ? device.heldKey.release(key) : holdDown(device, press.key, turn));
     return null;
   }
   const signal = AbortSignal.any([turn.signal, device.heldKey.stopped]);
