@@ -75,7 +75,8 @@ export class Devices {
       },
     };
     deps.leases.connect({
-      nameOf: (id) => deps.registry.get(id)?.name ?? id,
+      // Of the live device: the registry no longer knows the name of one that was removed.
+      nameOf: (id) => this.#devices.get(id)?.record.name ?? id,
       whenIdle: async (id, turn) => {
         await this.find(id).whenIdle(turn);
         // Meanwhile it may have become a part of another, which is leased by its own id.

@@ -296,6 +296,16 @@ test("nobody is given the lease of one that becomes a part of another: it would 
   expect(await codeOf(pressKey(devices.find(id), "home", { ...now, lease: token }))).toBe("device_leased");
 });
 
+test("what runs under a lease ends when its device is removed, and is told by the name of that", async () => {
+  const { id } = den();
+  const { token } = await leases.take(id, { owner: "ada", ttl_s: 60, wait_s: 0 }, undefined, neverAborted);
+  alpha.set.takes = 60_000;
+  const pressing = pressKey(den(), "home", { ...now, lease: token }).catch((error: ZapdError) => error.message);
+  await until("it is pressed", () => alpha.set.running === 1);
+  await devices.remove(den());
+  expect(await pressing).toBe("What was running on Den ended with its lease (removed)");
+});
+
 test("what is joined or split keeps its connections, and removed it leaves nothing", async () => {
   await pressKey(den(), "home", now);
   await pressKey(den(), "mute", now);
