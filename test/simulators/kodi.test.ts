@@ -84,6 +84,17 @@ describe("the other port (players.md 7.1)", () => {
   });
 });
 
+test("malformed escapes in the address of a film, and in that of a picture, are no end of the connection", async () => {
+  const kodi = await plugIn();
+  const at = `http://${kodi.host}:${kodi.port}`;
+  const call = { ...request("Player.Open"), params: { item: { file: "http://192.0.2.1/100%.mp4" } } };
+  const headers = { "content-type": "application/json" };
+  const opened = await fetch(`${at}/jsonrpc`, { method: "POST", headers, body: JSON.stringify(call) });
+  expect(await opened.json()).toMatchObject({ result: "OK" });
+  await until("it plays", () => kodi.state.playback?.title === "100%.mp4");
+  expect((await fetch(`${at}/image/${encodeURIComponent("image://%zz/")}`)).status).toBe(404);
+});
+
 test("both services are announced at its own address only, and taken back", async () => {
   const kodi = await plugIn({ mdns: true, host: "127.0.0.1", name: "Küche, 2nd" });
   expect(kodi.state.discoverable).toBe(true);

@@ -60,6 +60,11 @@ test("npm samsung-tv-remote drives a set of 2016, which prompts once", async () 
   expect(set.received.prompts).toEqual(["allowed"]);
 });
 
+test("an app with malformed escapes in its id is an unknown one", async () => {
+  const { host, ports } = await plugIn();
+  expect((await fetch(`http://${host}:${ports.plain}/api/v2/applications/%zz`)).status).toBe(404);
+});
+
 test("npm samsung-tv-control finds the set, and notices one that is off", async () => {
   const host = freeHost();
   const set = await plugIn({ host, plainPort: 8_001, securePort: 8_002 });

@@ -166,6 +166,15 @@ class Connection {
   }
 }
 
+/** A part of a path without its escapes; null where they are malformed. */
+export function decoded(part: string): string | null {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return null;
+  }
+}
+
 /** Null if it is no head of an HTTP/1 request. */
 function parseHead(head: string): Request | null {
   const [first = "", ...lines] = head.replace(/^(\r\n)+/, "").split("\r\n");

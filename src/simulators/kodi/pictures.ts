@@ -1,15 +1,16 @@
 /** The pictures that the web server serves, and screenshots (Kodi 20.1, ran). */
 import { picture } from "../bench/documents.ts";
+import { decoded } from "../bench/http.ts";
 import type { Model, Shot } from "./model.ts";
 import { thumbnailOf } from "./playback.ts";
 
 /** A screenshot file appears at once and is written a little later. */
 const writeDelayMs = 40;
 
-/** The decoded path in `image://…/`. The final slash may be missing, the escapes may not. */
+/** The decoded path in `image://…/`, or empty. The final slash may be missing, the escapes may not. */
 function pathOfImage(address: string): string {
-  const [, of = null] = /^image:\/\/([^/]*)\/?$/s.exec(address) ?? [];
-  return of === null ? "" : decodeURIComponent(of);
+  const [, of = ""] = /^image:\/\/([^/]*)\/?$/s.exec(address) ?? [];
+  return decoded(of) ?? "";
 }
 
 /** The picture of an add-on, a media file, a channel or the screen; null if there is none. */

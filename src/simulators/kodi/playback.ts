@@ -1,3 +1,4 @@
+import { decoded } from "../bench/http.ts";
 import type { Model } from "./model.ts";
 import { imageOf, type SimulatedChannel, type SimulatedMedia } from "./options.ts";
 import { FULLSCREEN, go, goBack, openDialog } from "./windows.ts";
@@ -38,7 +39,8 @@ export function position(playing: Playing): number {
 /** Opens media. Playback starts after the response, with the notifications of a real player (players.md 7.1). */
 export function open(model: Model, media: SimulatedMedia, path = media.file): void {
   const { file, durationMs = USUAL_MS, kind = "video" } = media;
-  const title = media.title ?? decodeURIComponent(file.split("/").findLast((part) => part !== "") ?? file);
+  const last = file.split("/").findLast((part) => part !== "") ?? file;
+  const title = media.title ?? decoded(last) ?? last;
   const plugin = path.startsWith("plugin://");
   const player = kind === "audio" || plugin ? 0 : 1;
   model.screensaver = false;

@@ -1,6 +1,6 @@
 /** The web server: /jsonrpc by POST and GET (players.md 7.1), and a front page. */
 import { timingSafeEqual } from "node:crypto";
-import type { HttpOptions, HttpResponse, Reply, Request } from "../bench/http.ts";
+import { decoded, type HttpOptions, type HttpResponse, type Reply, type Request } from "../bench/http.ts";
 import { methods } from "./methods.ts";
 import type { Model } from "./model.ts";
 import { bytesAt, imageAt, isShown } from "./pictures.ts";
@@ -49,13 +49,7 @@ const NOT_FOUND: HttpResponse = {
 };
 
 /** The decoded rest of a path after its first part; null for malformed escapes. */
-function nameIn(path: string): string | null {
-  try {
-    return decodeURIComponent(path.replace(/^\/\w+\//, ""));
-  } catch {
-    return null;
-  }
-}
+const nameIn = (path: string) => decoded(path.replace(/^\/\w+\//, ""));
 
 /** Pictures have no Content-Type; an empty name is an error (Kodi 20.1, ran). */
 function pictureAt(model: Model, name: string | null): HttpResponse {

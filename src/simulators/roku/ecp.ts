@@ -1,7 +1,7 @@
 /** The control port (ECP): routes, access modes and responses. */
 import { isIP } from "node:net";
 import { picture } from "../bench/documents.ts";
-import type { HttpOptions, HttpResponse, Request } from "../bench/http.ts";
+import { decoded, type HttpOptions, type HttpResponse, type Request } from "../bench/http.ts";
 import { exitApp, launch } from "./apps.ts";
 import * as documents from "./documents.ts";
 import { findApp, type Model } from "./model.ts";
@@ -67,11 +67,8 @@ function refusalText(access: AccessMode, path: string, [verb = "", word = ""]: s
 
 /** The decoded parts of a path; null for a malformed escape, which gets 404 (1.2). */
 function decodeWords(path: string): string[] | null {
-  try {
-    return path.split("/").slice(1).map(decodeURIComponent);
-  } catch {
-    return null;
-  }
+  const words = path.split("/").slice(1).map(decoded);
+  return words.every((word) => word !== null) ? words : null;
 }
 
 function findRoute(method: string, words: string[]): { route: Route; rest: string[] } | null {

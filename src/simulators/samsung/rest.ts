@@ -1,5 +1,6 @@
 /** The REST API of a set, with and without TLS (smart-tvs.md 3.1, 3.3). */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { decoded } from "../bench/http.ts";
 import { pushCapped } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 import { APPS } from "./options.ts";
@@ -10,8 +11,8 @@ export function answerRest(model: Model, request: IncomingMessage, _body: string
   const send = (status: number, body: object) =>
     response.writeHead(status, { "Content-Type": "application/json; charset=utf-8" }).end(JSON.stringify(body));
   if (url.replace(/\/$/, "") === "/api/v2") return void send(200, infoOf(model));
-  const id = /^\/api\/v2\/applications\/([^/?]+)\/?$/.exec(url)?.[1];
-  const app = APPS.find((one) => one.id === decodeURIComponent(id ?? ""));
+  const [, id = ""] = /^\/api\/v2\/applications\/([^/?]+)\/?$/.exec(url) ?? [];
+  const app = APPS.find((one) => one.id === decoded(id));
   // Apps of type 4 have no state (3.3).
   if (!app || app.type === 4) return void send(404, { code: 404, message: "Not found", status: 404 });
   if (method === "POST" && !model.launch(app.id, "rest"))
