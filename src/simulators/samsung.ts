@@ -49,10 +49,11 @@ export class SamsungSimulator extends SimulatedSet {
 
   #web(port: number, certificate: Certificate | null): Listener {
     const upgrade = (url: string) => {
-      const { pathname, searchParams } = new URL(url, "http://set");
-      if (pathname !== CHANNEL) return null;
+      const [path, query] = url.split(/\?(.*)/s);
+      if (path !== CHANNEL) return null;
       return (socket: ConstructorParameters<typeof Channel>[1]) => {
-        const channel = new Channel(this.#model, socket, { secure: certificate !== null, query: searchParams });
+        const asked = { secure: certificate !== null, query: new URLSearchParams(query) };
+        const channel = new Channel(this.#model, socket, asked);
         this.#channels.add(channel);
         this.#mostChannels = Math.max(this.#mostChannels, this.#channels.size);
         socket.on("close", () => this.#channels.delete(channel));

@@ -5,7 +5,7 @@ import { Samsung } from "samsung-tv-control";
 import type { SamsungSimulator } from "../../src/simulators/samsung.ts";
 import { until } from "../support/http-device.ts";
 import { freeHost } from "../support/lane.ts";
-import { plugInSamsung as plugIn } from "../support/sets.ts";
+import { listen, plugInSamsung as plugIn } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
 
 function clientOf({ host, ports, mac }: SamsungSimulator, token = "", port = ports.secure ?? 0): Samsung {
@@ -63,6 +63,18 @@ test("npm samsung-tv-remote drives a set of 2016, which prompts once", async () 
 test("an app with malformed escapes in its id is an unknown one", async () => {
   const { host, ports } = await plugIn();
   expect((await fetch(`http://${host}:${ports.plain}/api/v2/applications/%zz`)).status).toBe(404);
+});
+
+test("a WebSocket at another path is hung up on, even where that is no path at all", async () => {
+  const { host, ports } = await plugIn();
+  const upgrade = ["Host: set", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13"];
+  for (const path of ["/api/v2/channels/another", "//"]) {
+    const line = listen(host, ports.plain ?? 0);
+    line.socket.write(
+      [`GET ${path} HTTP/1.1`, ...upgrade, "Sec-WebSocket-Key: c2l4dGVlbiBieXRlcyEh", "", ""].join("\r\n"),
+    );
+    await until(`${path} is hung up on`, line.closed);
+  }
 });
 
 test("npm samsung-tv-control finds the set, and notices one that is off", async () => {
