@@ -98,9 +98,9 @@ export class AndroidTvSimulator extends SimulatedSet {
       name: resolved.name,
       paired: (client) => {
         this.#paired.set(digest(client), client);
-        options.onEvent?.({ type: "pairing", text: "is paired" });
+        this.emit("pairing", "is paired");
       },
-      log: (text) => options.onEvent?.({ type: "pairing", text }),
+      log: (text) => this.emit("pairing", text),
     });
     this.#remote = this.#port(resolved.remotePort, (socket) => this.#serve(socket));
     this.#pairing = this.#port(resolved.pairingPort, (socket) => this.#service.serve(socket));
@@ -225,7 +225,7 @@ export class AndroidTvSimulator extends SimulatedSet {
   protected async powerOn(): Promise<void> {
     if (this.#power === "on") return;
     this.#power = "on";
-    this.#options.onEvent?.({ type: "power", text: "turns on" });
+    this.emit("power", "turns on");
     await this.goOnline();
     this.#sendPower();
   }
@@ -248,8 +248,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     socket.on("error", () => socket.destroy());
     const { raw } = socket.getPeerCertificate() as { raw?: Uint8Array };
     const { acceptsAnyClient } = this.#options;
-    if (acceptsAnyClient && raw)
-      this.#options.onEvent?.({ type: "client", text: `is shown ${Buffer.from(raw).toString("base64")}` });
+    if (acceptsAnyClient && raw) this.emit("client", `is shown ${Buffer.from(raw).toString("base64")}`);
     const isKnown = acceptsAnyClient || (raw !== undefined && this.#paired.has(digest(raw)));
     if (!isKnown) {
       this.#rejected += 1;
@@ -301,7 +300,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     if (this.#power !== "on" && code !== KEYS.power && code !== KEYS.wake) return;
     pushCapped(this.keys as ReceivedKey[], { code, direction });
     const how = { 1: " is down", 2: " is up", 3: "" }[direction] ?? "";
-    this.#options.onEvent?.({ type: "key", text: `key ${code}${how}` });
+    this.emit("key", `key ${code}${how}`);
     if (direction !== 2) this.#applyKey(code);
   }
 
@@ -316,7 +315,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     else if (code === KEYS.up) this.#level = Math.min(volume.max, this.#level + 1);
     else if (code === KEYS.down) this.#level = Math.max(0, this.#level - 1);
     else return;
-    this.#options.onEvent?.({ type: "volume", text: `volume ${this.#muted ? "muted" : this.#level}` });
+    this.emit("volume", `volume ${this.#muted ? "muted" : this.#level}`);
     for (const client of this.#clients) this.#sendVolume(client);
   }
 
@@ -337,7 +336,7 @@ export class AndroidTvSimulator extends SimulatedSet {
 
   #fallAsleep(how: "standby" | "off"): void {
     this.#power = how;
-    this.#options.onEvent?.({ type: "power", text: "turns off" });
+    this.emit("power", "turns off");
     this.#sendPower();
   }
 
@@ -350,7 +349,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     const isWhole = numberIn(object, 1) === value.length - 1 && numberIn(object, 2) === value.length - 1;
     if (!this.#focus || !isIts || !isWhole || numberIn(info, 1) !== 1) return;
     this.#typed += value;
-    this.#options.onEvent?.({ type: "text", text: `typed: ${value}` });
+    this.emit("text", `typed: ${value}`);
     this.#counters = { ...this.#counters, field: this.#counters.field + 1 };
     this.#sendCounters();
   }
@@ -359,7 +358,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     pushCapped(this.links as string[], link);
     const app = APPS.find((one) => one.links.some((start) => link.startsWith(start)));
     // The client is not told whether an app can open the link.
-    this.#options.onEvent?.({ type: "link", text: app ? `opens ${link}` : `cannot open ${link}` });
+    this.emit("link", app ? `opens ${link}` : `cannot open ${link}`);
     if (app && this.#power === "on") this.#show(app.package);
   }
 

@@ -329,10 +329,7 @@ export class CastSimulator extends SimulatedSet {
       if (this.#options.volume.controlType !== "fixed") {
         if (typeof level === "number" && level >= 0 && level <= 1) this.#level = level;
         if (typeof muted === "boolean") this.#muted = muted;
-        this.#options.onEvent?.({
-          type: "volume",
-          text: `volume ${this.#muted ? "muted" : Math.round(this.#level * 100)}`,
-        });
+        this.emit("volume", `volume ${this.#muted ? "muted" : Math.round(this.#level * 100)}`);
       } else if (this.#options.volume.refuses)
         return answer({ type: "INVALID_REQUEST", requestId, reason: "INVALID_COMMAND" });
       this.#broadcastReceiverStatus();
@@ -365,7 +362,7 @@ export class CastSimulator extends SimulatedSet {
       );
     }
     const refused = this.#player.command(String(type), content);
-    this.#options.onEvent?.({ type: "media", text: String(type).toLowerCase().replace("queue_update", "skip") });
+    this.emit("media", String(type).toLowerCase().replace("queue_update", "skip"));
     answer(refused === null ? this.#mediaStatus(requestId) : { type: "INVALID_REQUEST", requestId, reason: refused });
   }
 
@@ -385,7 +382,7 @@ export class CastSimulator extends SimulatedSet {
     this.#player.reset();
     // Launching an app turns the TV on over HDMI.
     if (this.#standBy === true) this.#standBy = false;
-    this.#options.onEvent?.({ type: "launch", text: `shows ${app.name}` });
+    this.emit("launch", `shows ${app.name}`);
     return true;
   }
 
@@ -401,7 +398,7 @@ export class CastSimulator extends SimulatedSet {
         client.connectedPaths.delete(path);
         this.#send(client, ended.transportId, source, CONNECTION, { type: "CLOSE" });
       }
-    this.#options.onEvent?.({ type: "stop", text: `leaves ${ended.app.name}` });
+    this.emit("stop", `leaves ${ended.app.name}`);
   }
 
   #receiverStatus(requestId: unknown): JsonObject {
