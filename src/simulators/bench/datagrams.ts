@@ -1,5 +1,6 @@
 /** UDP sockets of a set. */
 import { createSocket, type Socket, type SocketOptions } from "node:dgram";
+import { once } from "node:events";
 import type { Part } from "./set.ts";
 
 export interface Sender {
@@ -78,15 +79,11 @@ function createUdpSocket(options: SocketOptions, onDatagram: OnDatagram): Socket
 }
 
 /** Later errors of the socket are ignored. */
-export function bind(socket: Socket, port: number, address: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    socket.once("error", reject);
-    socket.bind(port, address, () => {
-      socket.off("error", reject);
-      socket.on("error", () => {});
-      resolve();
-    });
-  });
+export async function bind(socket: Socket, port: number, address: string): Promise<void> {
+  const bound = once(socket, "listening");
+  socket.bind(port, address);
+  await bound;
+  socket.on("error", () => {});
 }
 
 export function closeQuietly(socket: Socket): void {

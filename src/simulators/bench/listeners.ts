@@ -1,5 +1,6 @@
 /** The TCP ports of a set, with faults to inject. */
 import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTls, type TLSSocket, type TlsOptions } from "node:tls";
 
@@ -122,14 +123,12 @@ function createSlowServer(port: number, host: string, track: (socket: Socket) =>
   });
 }
 
-function listen(server: Server, port: number, host: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      server.on("error", () => {});
-      const address = server.address();
-      resolve(typeof address === "object" && address !== null ? address.port : port);
-    });
-  });
+/** Later errors of the server are ignored. */
+async function listen(server: Server, port: number, host: string): Promise<number> {
+  const opened = once(server, "listening");
+  server.listen(port, host);
+  await opened;
+  server.on("error", () => {});
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : port;
 }
