@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Certificate, fingerprintOf } from "./bench/certificate.ts";
 import type { Listener } from "./bench/listeners.ts";
-import { SimulatedSet } from "./bench/set.ts";
+import { type Discovery, SimulatedSet } from "./bench/set.ts";
+import { createResponder, upnpReply } from "./bench/ssdp.ts";
 import { createWebServer } from "./bench/websocket.ts";
 import { Channel } from "./samsung/channel.ts";
-import { createDiscovery } from "./samsung/discovery.ts";
 import { Model } from "./samsung/model.ts";
 import type { Prompting, SamsungSimulatorOptions } from "./samsung/options.ts";
-import { answerRenderer } from "./samsung/renderer.ts";
+import { answerRenderer, rendererUuid } from "./samsung/renderer.ts";
 import { answerRest } from "./samsung/rest.ts";
 
 export type { Certificate } from "./bench/certificate.ts";
@@ -190,4 +190,21 @@ export class SamsungSimulator extends SimulatedSet {
 
 export function createSamsungSimulator(options: SamsungSimulatorOptions): SamsungSimulator {
   return new SamsungSimulator(options);
+}
+
+const REMOTE = "urn:samsung.com:device:RemoteControlReceiver:1";
+const RENDERER = "urn:schemas-upnp-org:device:MediaRenderer:1";
+const CONTROL = "urn:schemas-upnp-org:service:RenderingControl:1";
+const SERVER = "SHP, UPnP/1.0, Samsung UPnP SDK/1.0";
+
+/** A set answers searches for several targets (smart-tvs.md 3.1). */
+function createDiscovery(model: Model, port: () => number): Discovery {
+  const { host, duid, rendererPort } = model.options;
+  const targets = [REMOTE, ...(rendererPort === null ? [] : [RENDERER, CONTROL])];
+  return createResponder(host, (wants) =>
+    targets.filter(wants).map((target) => {
+      const uuid = target === REMOTE ? duid : rendererUuid(model);
+      return upnpReply({ location: `http://${host}:${port()}/dmr`, server: SERVER, target, uuid });
+    }),
+  );
 }
