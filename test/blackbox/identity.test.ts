@@ -4,7 +4,6 @@ import { announce } from "../support/announce.ts";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, type Name, refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
-import { install, packageWith } from "./packages.ts";
 
 const { daemon, startRoku } = await daemonForFile({
   // On a faster clock, a machine that is busy for a second seems to have slept.
@@ -56,18 +55,6 @@ test.concurrent.each([{}, { close: "said" }, { old: true }] as const)(
     expect(await succeed(daemon, "getDevice", { id })).toMatchObject({ serial: mine.serial, status: "offline" });
   },
 );
-
-test("a package is not sent to another set", async () => {
-  const mine = await startRoku();
-  const { id } = await add(daemon, mine);
-  const stranger = await swap(mine);
-  // The port of the installer is now that of the other set.
-  await succeed(daemon, "changeDevice", { id, body: { ports: stranger.address.ports } });
-  const answered = await install(daemon, id, packageWith("stranger"));
-  expect(answered.status).toBe(500);
-  expect(stranger.uploads).toEqual([]);
-  expect(stranger.installer.bytesRead).toBeLessThan(512);
-});
 
 test("another set at the old address is a new device, and the first is driven at its new address", async () => {
   const mine = await startRoku({ name: "Eins" });
