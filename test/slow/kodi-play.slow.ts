@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
+import { saidBy } from "../support/said.ts";
 import { root } from "../support/sources.ts";
 
 const missing = whyNoKodi();
@@ -27,11 +28,8 @@ afterAll(async () => {
 function zapd(...words: string[]): { child: ChildProcess; said(): string; ended: Promise<number | null> } {
   const env = { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock") };
   const child = spawn(process.execPath, [join(root, "src/main.ts"), ...words, "-d", "Cinema"], { env });
-  let said = "";
-  child.stderr?.on("data", (bytes: Buffer) => {
-    said += bytes.toString();
-  });
-  return { child, said: () => said, ended: new Promise((resolve) => child.on("exit", (code) => resolve(code))) };
+  const said = saidBy(child);
+  return { child, said: () => said.stderr, ended: new Promise((resolve) => child.on("exit", (code) => resolve(code))) };
 }
 
 const playing = async () => (await real.call("Player.GetActivePlayers")) as { playerid: number }[];

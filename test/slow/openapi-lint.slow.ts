@@ -5,6 +5,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { frozenFile } from "../openapi/document.ts";
+import { saidBy } from "../support/said.ts";
 import { root } from "../support/sources.ts";
 
 interface Verdict {
@@ -24,12 +25,9 @@ async function lint(text: string): Promise<Verdict> {
       env: { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", CI: "true" },
       stdio: ["ignore", "pipe", "ignore"],
     });
-    let said = "";
-    child.stdout.on("data", (bytes: Buffer) => {
-      said += bytes.toString();
-    });
+    const said = saidBy(child);
     await new Promise((resolve) => child.on("close", resolve));
-    return JSON.parse(said) as Verdict;
+    return JSON.parse(said.stdout) as Verdict;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { type Home, makeHome, type Running } from "../cli/program.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
+import { saidBy } from "../support/said.ts";
 import { root } from "../support/sources.ts";
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
@@ -57,11 +58,8 @@ function type(line: string): Promise<string> {
   return new Promise((resolve) => {
     const env = { PATH: process.env["PATH"] ?? "", LANG: "C.UTF-8", npm_config_loglevel: "error", ...environment() };
     const child = spawn("sh", ["-c", `exec 2>&1; ${line}`], { cwd: root, env, stdio: ["ignore", "pipe", "ignore"] });
-    let said = "";
-    child.stdout.on("data", (bytes: Buffer) => {
-      said += bytes.toString();
-    });
-    child.on("close", () => resolve(said.trimEnd()));
+    const said = saidBy(child);
+    child.on("close", () => resolve(said.stdout.trimEnd()));
   });
 }
 

@@ -4,6 +4,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { saidBy } from "./said.ts";
 
 /** Calls that open, write and rename files. */
 export const fileCalls = ["openat", "write", "fsync", "close", "rename"] as const;
@@ -48,14 +49,11 @@ export async function attach(pid: number, { calls, more = [], filesOnly, thread 
   const whom = filesOnly ? threads.flatMap((one) => ["-p", one]) : ["-f", "-p", String(pid)];
   const words = [...whom, "-ttt", "-y", "-s", "80", "-e", `trace=${calls.join(",")}`, "-e", "signal=none"];
   const tracer = spawn("strace", [...words, ...more, "-o", file], { stdio: ["ignore", "ignore", "pipe"] });
+  const said = saidBy(tracer);
   const ended = new Promise<void>((resolve) => tracer.on("close", () => resolve()));
   await new Promise<void>((resolve, reject) => {
-    let said = "";
-    tracer.stderr.on("data", (bytes: Buffer) => {
-      said += bytes.toString();
-      if (/ attached/.test(said)) resolve();
-    });
-    tracer.on("close", () => reject(new Error(`strace ended: ${said}`)));
+    tracer.stderr.on("data", () => / attached/.test(said.stderr) && resolve());
+    tracer.on("close", () => reject(new Error(`strace ended: ${said.stderr}`)));
     tracer.on("error", reject);
   });
   return {

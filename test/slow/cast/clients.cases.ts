@@ -4,6 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type CastSimulator, createCastSimulator } from "../../../src/simulators/cast.ts";
 import { until } from "../../support/http-device.ts";
+import { saidBy } from "../../support/said.ts";
 
 /** Debian's own, of which pychromecast is a package; another python may come first. */
 const python = "/usr/bin/python3";
@@ -33,32 +34,25 @@ afterAll(async () => {
 async function ran(program: string, words: readonly string[], signal?: AbortSignal) {
   const child = spawn(program, words, { cwd: folder, env: { ...process.env, HOME: folder } });
   signal?.addEventListener("abort", () => child.kill("SIGTERM"));
-  let said = "";
-  let complained = "";
-  child.stdout.on("data", (bytes: Buffer) => {
-    said += bytes.toString();
-  });
-  child.stderr.on("data", (bytes: Buffer) => {
-    complained += bytes.toString();
-  });
+  const said = saidBy(child);
   const status = await new Promise((resolve) => child.on("close", resolve));
-  return { status, said, complained };
+  return { status, ...said };
 }
 
 test.skipIf(noPychromecast)(
   "pychromecast finds it, plays, pauses, seeks, changes the volume, launches and leaves",
   async () => {
-    const { status, said, complained } = await ran(python, [join(import.meta.dir, "sender.py"), "Attic"]);
-    expect([status, complained.includes("Traceback") ? complained : ""]).toEqual([0, ""]);
+    const { status, stdout, stderr } = await ran(python, [join(import.meta.dir, "sender.py"), "Attic"]);
+    expect([status, stderr.includes("Traceback") ? stderr : ""]).toEqual([0, ""]);
     expect(
-      said
+      stdout
         .trim()
         .split("\n")
         .map((line) => JSON.parse(line)),
     ).toEqual([
       { model: "Chromecast", uuid: set.id, idle: true, standby: false },
       { title: "A film", duration: 120, seekable: true },
-      ...(said.includes("refused") ? [{ refused: expect.any(String) }] : []),
+      ...(stdout.includes("refused") ? [{ refused: expect.any(String) }] : []),
       { idle: true },
     ]);
     expect(set.commands.map(({ type }) => type)).toEqual([
