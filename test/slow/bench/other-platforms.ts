@@ -10,7 +10,7 @@ const jsonRpc = { jsonrpc: "2.0", id: 1, method: "Input.Left" } as const;
 /** The time of a key with each platform's own client, as a multiple of zapd's for the same set. */
 export async function otherPlatforms(stage: Stage): Promise<Peer[]> {
   return Promise.all([
-    attempt("kodi JSON-RPC", "kodi", { port: 0, tcpPort: 0, mdns: false }, stage, async ({ host, port }, load) => {
+    attempt("kodi JSON-RPC", "kodi", stage, async ({ host, port }, load) => {
       const call = { method: "POST", path: "/jsonrpc", body: JSON.stringify(jsonRpc) };
       const { done, failed, wall_ms } = await load.ask("run", {
         targets: [{ place: { host, port }, calls: [call], connections: 1 }],
@@ -19,25 +19,19 @@ export async function otherPlatforms(stage: Stage): Promise<Peer[]> {
       if (failed > 0) throw new Error("it does not take keys over HTTP");
       return wall_ms / done;
     }),
-    attempt(
-      nameOf("lgtv2"),
-      "webos",
-      { plainPort: 0, securePort: null, ssdp: false, promptMs: 0 },
-      stage,
-      async ({ host, port }) => {
-        const { ms_per_key = Number.NaN } = await drive("lgtv2.mjs", host, port, forMs);
-        return ms_per_key;
-      },
-    ),
+    attempt(nameOf("lgtv2"), "webos", stage, async ({ host, port }) => {
+      const { ms_per_key = Number.NaN } = await drive("lgtv2.mjs", host, port, forMs);
+      return ms_per_key;
+    }),
   ]);
 }
 
 type Own = (set: { host: string; port: number }, load: ReturnType<Stage["load"]>) => Promise<number>;
 
-async function attempt(name: string, platform: string, options: object, stage: Stage, own: Own): Promise<Peer> {
+async function attempt(name: string, platform: "kodi" | "webos", stage: Stage, own: Own): Promise<Peer> {
   try {
     const host = platform === "kodi" ? "127.0.19.1" : "127.0.19.2";
-    const set = await stage.sets.ask("startOther", { platform, options: { name: "Bench", host, ...options } });
+    const set = await stage.sets.ask("startOther", { platform, host });
     const daemon = await stage.daemon();
     await daemon.api("POST", "/devices", { host: set.host, port: set.port, platform, name: "S0" });
     // Refused where there is nothing to pair, and then nothing is missing.

@@ -1,8 +1,8 @@
 /** The simulated sets, a process of their own: they answer as fast as they can, and note what reaches them. */
-import { existsSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { join } from "node:path";
+import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../../src/simulators/webos.ts";
 import { obey, Worker } from "./worker.ts";
 
 /** A set that runs. */
@@ -14,15 +14,6 @@ export interface SetPlace {
   readonly serial: string;
   /** Of the developer installer; `null` without developer mode. */
   readonly installer: number | null;
-}
-
-/** A set of another platform, where its simulator is there: as much of it as the benchmark uses. */
-interface OtherSimulator {
-  readonly host: string;
-  readonly port?: number;
-  readonly ports: { readonly plain?: number | null };
-  start(): Promise<void>;
-  stop(): Promise<void>;
 }
 
 interface Running {
@@ -72,16 +63,16 @@ async function start({ sets }: { readonly sets: readonly RokuSimulatorOptions[] 
   );
 }
 
-/** Starts a set of a platform whose simulator may not be there; fails with the reason. */
-async function startOther({ platform, options }: { readonly platform: string; readonly options: object }) {
-  const path = join(import.meta.dir, "..", "..", "..", "src", "simulators", `${platform}.ts`);
-  if (!existsSync(path)) throw new Error(`there is no src/simulators/${platform}.ts`);
-  const module = (await import(path)) as Record<string, unknown>;
-  const create = Object.entries(module).find(([name]) => name.toLowerCase() === `create${platform}simulator`)?.[1];
-  if (typeof create !== "function") throw new Error(`src/simulators/${platform}.ts exports no simulator to create`);
-  const simulator = create(options) as OtherSimulator;
-  await simulator.start();
-  return { host: simulator.host, port: simulator.port ?? simulator.ports.plain ?? 0 };
+/** Starts a set of another platform: a Kodi with its web server, an LG set with its port without TLS. */
+async function startOther({ platform, host }: { readonly platform: "kodi" | "webos"; readonly host: string }) {
+  if (platform === "kodi") {
+    const set = createKodiSimulator({ name: "Bench", host, port: 0, tcpPort: 0, mdns: false });
+    await set.start();
+    return { host, port: set.port };
+  }
+  const set = createWebosSimulator({ name: "Bench", host, plainPort: 0, securePort: null, ssdp: false, promptMs: 0 });
+  await set.start();
+  return { host, port: set.ports.plain ?? 0 };
 }
 
 /** From now on connections to the set are taken, and nothing is ever answered. */
