@@ -1,7 +1,6 @@
 /** The load client, a process of its own: `Load` is its other end. */
 import { createSocket } from "node:dgram";
 import { Connection, type Place, requestOf } from "./connection.ts";
-import { percentile } from "./figures.ts";
 import { obey, Worker } from "./worker.ts";
 
 /** What is asked for: one of these after the other, over and over. */
@@ -18,13 +17,11 @@ export interface Target {
   readonly connections: number;
 }
 
-/** What a load came to. Latencies and times in milliseconds. */
+/** What a load came to. */
 export interface LoadResult {
   readonly done: number;
   readonly failed: number;
   readonly wall_ms: number;
-  readonly p50_ms: number;
-  readonly p99_ms: number;
 }
 
 const orders = { run, burst, pace, unpace, steps, search };
@@ -53,9 +50,6 @@ async function run(given: {
   const lanes = await Promise.all(
     given.targets.map(async (target) => ({ requests: bytesOf(target), connections: await openAll(target) })),
   );
-  // Of a million only every so many is kept: the list must not be what is measured.
-  const keepEvery = Math.max(1, Math.floor((given.count ?? 0) / 100_000));
-  const latencies: number[] = [];
   const began = performance.now();
   const until = began + (given.for_ms ?? Number.POSITIVE_INFINITY);
   const count = given.count ?? Number.POSITIVE_INFINITY;
@@ -69,10 +63,9 @@ async function run(given: {
         const request = requests[turn++ % requests.length];
         if (sent >= count || performance.now() >= until || !request) return resolve();
         sent++;
-        connection.send(request, ({ status, ms }) => {
+        connection.send(request, ({ status }) => {
           done++;
           if (status < 200 || status > 299) failed++;
-          if (done % keepEvery === 0) latencies.push(ms);
           // A broken connection would fail without end.
           if (status === 0) return resolve();
           next();
@@ -84,9 +77,9 @@ async function run(given: {
   await Promise.all(
     lanes.flatMap((lane) => lane.connections.map((connection, at) => drive(connection, lane.requests, at))),
   );
-  const wall = performance.now() - began;
+  const wall_ms = performance.now() - began;
   for (const connection of connections) connection.close();
-  return { done, failed, wall_ms: wall, p50_ms: percentile(latencies, 0.5), p99_ms: percentile(latencies, 0.99) };
+  return { done, failed, wall_ms };
 }
 
 /**

@@ -14,8 +14,8 @@ const installMs = 180_000;
 const driverMs = 60_000;
 
 /** The version of a package of ours, as the table names it. */
-export function nameOf(packageName: string, folder = root): string {
-  const file = join(folder, "node_modules", packageName, "package.json");
+export function nameOf(packageName: string): string {
+  const file = join(root, "node_modules", packageName, "package.json");
   if (!existsSync(file)) throw new Error(`${packageName} is not in node_modules: run npm install`);
   const { version } = JSON.parse(readFileSync(file, "utf8")) as { version: string };
   return `${packageName} ${version}`;
@@ -70,12 +70,8 @@ export class PeerRounds {
     try {
       this.#values.push(await work());
     } catch (error) {
-      this.fail(error);
+      this.#failure = lastLine(error instanceof Error ? error.message : String(error));
     }
-  }
-
-  fail(error: unknown): void {
-    this.#failure ??= lastLine(error instanceof Error ? error.message : String(error));
   }
 
   /** As a ratio to the limits of the same rounds; the warm-up, measured first, is left out. */
