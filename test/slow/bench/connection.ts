@@ -1,7 +1,10 @@
-/** One kept connection of the load client: raw HTTP/1.1 over TCP or a Unix socket, one exchange at a time. */
+/** One kept connection of the load client: raw HTTP/1.1 over TCP, one exchange at a time. */
 
 /** Where a server listens. */
-export type Place = { readonly host: string; readonly port: number } | { readonly socket: string };
+export interface Place {
+  readonly host: string;
+  readonly port: number;
+}
 
 /** How an exchange ended: the status, and the milliseconds from the request's bytes to the answer's last. */
 export interface Ended {
@@ -21,18 +24,14 @@ export class Connection {
   #sentAt = 0;
   #done: ((ended: Ended) => void) | undefined;
 
-  static async open(place: Place): Promise<Connection> {
+  static async open({ host, port }: Place): Promise<Connection> {
     const connection = new Connection();
     const socket = {
       data: (_socket: unknown, bytes: Buffer) => connection.#received(bytes),
       close: () => connection.#broke(),
       error: () => connection.#broke(),
     };
-    const opened =
-      "socket" in place
-        ? await Bun.connect({ unix: place.socket, socket })
-        : await Bun.connect({ hostname: place.host, port: place.port, socket });
-    connection.#socket = opened;
+    connection.#socket = await Bun.connect({ hostname: host, port, socket });
     return connection;
   }
 

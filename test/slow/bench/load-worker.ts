@@ -31,12 +31,8 @@ export function startLoad(): Worker<LoadOrders> {
   return new Worker<LoadOrders>(import.meta.path);
 }
 
-function hostOf(place: Place): string {
-  return "socket" in place ? "localhost" : `${place.host}:${place.port}`;
-}
-
 const bytesOf = ({ place, calls }: Pick<Target, "place" | "calls">) =>
-  calls.map(({ method, path, body }) => requestOf(method, path, hostOf(place), body));
+  calls.map(({ method, path, body }) => requestOf(method, path, `${place.host}:${place.port}`, body));
 
 const openAll = ({ place, connections }: Target) =>
   Promise.all(Array.from({ length: connections }, () => Connection.open(place)));
