@@ -2,8 +2,9 @@
 import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { Failure } from "../../src/api/operations.ts";
-import { startTypingSets } from "../slow/typing-sets.ts";
+import { startSets } from "../slow/bench/sets-worker.ts";
 import type { TestDaemon } from "../support/daemon.ts";
+import { freeHost } from "../support/lane.ts";
 import { residentMiB } from "../support/resident.ts";
 import { at, type Name, succeed, until } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
@@ -20,9 +21,10 @@ const { set: healthy, id: healthyId } = await addRoku({ name: "Gesund" });
 await succeed(daemon, "listApps", { id: healthyId });
 
 /** A healthy set in a process of its own: the sets that flood the daemon run in this one. */
-const elsewhere = startTypingSets();
+const elsewhere = startSets();
 afterAll(() => elsewhere.stop());
-const [place] = await elsewhere.ask("start", { count: 1 });
+const [watched] = await elsewhere.ask("start", { sets: [{ name: "Watched", host: freeHost() }] });
+const place = { host: watched?.host, port: watched?.port };
 const { id: watchedId } = await succeed(daemon, "addDevice", { body: place });
 
 /** Deno takes some 48 with the first of them, for what it loads and compiles, and gives back late (src/runtime/README.md). */

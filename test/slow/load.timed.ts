@@ -5,12 +5,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { lane } from "../support/lane.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
+import { type SetPlace, startSets } from "./bench/sets-worker.ts";
 import { some } from "./length.ts";
 import { untilQuiet } from "./quiet.ts";
-import { startTypingSets } from "./typing-sets.ts";
 
 const seconds = some(60, 4);
 const noWrk = Bun.which("wrk") === null ? "there is no wrk" : null;
@@ -19,13 +20,15 @@ const hanging = 20;
 const letters = "abcdefghijklmnopqrstuvwxyz0123456789";
 
 let daemon: TestDaemon;
-let sets: ReturnType<typeof startTypingSets>;
+let sets: ReturnType<typeof startSets>;
+let places: readonly SetPlace[];
 beforeAll(async () => {
   daemon = await startTestDaemon({ config: { daemon: { log_level: "warn" }, devices: { request_timeout_ms: 1_000 } } });
-  sets = startTypingSets();
-  const places = await sets.ask("start", { count });
-  for (const [at, place] of places.entries()) {
-    const { status, body } = await daemon.api("POST", "/devices", { ...place, name: `S${at}` });
+  sets = startSets();
+  const each = (at: number) => ({ name: `Typed ${process.pid} ${at}`, host: `127.${20 + lane}.9.${1 + at}` });
+  places = await sets.ask("start", { sets: Array.from({ length: count }, (_, at) => each(at)) });
+  for (const [at, { host, port }] of places.entries()) {
+    const { status, body } = await daemon.api("POST", "/devices", { host, port, name: `S${at}` });
     expect([status, body.error]).toEqual([200, undefined]);
   }
 }, 60_000);
@@ -92,10 +95,10 @@ async function type(from: number): Promise<Typed> {
 
 /** The same, and compares what each set received: nothing lost, nothing twice, nothing out of order. */
 async function typeAndCompare(from: number): Promise<Typed> {
-  const before = (await sets.ask("typed", undefined as never)) as string[];
+  const before = await sets.ask("typed", {});
   const typed = await type(from);
   expect(typed.failed).toBe(0);
-  const now = (await sets.ask("typed", undefined as never)) as string[];
+  const now = await sets.ask("typed", {});
   expect(now.slice(from)).toEqual(before.slice(from).map((text, at) => text + typed.taken[from + at]));
   return typed;
 }
@@ -133,7 +136,7 @@ async function pressingInVain<Result>(work: () => Promise<Result>): Promise<Resu
 test(
   "R3 while twenty sets hang the others are as quick as before, within twice the time",
   async () => {
-    await sets.ask("hang", { count: hanging });
+    for (const place of places.slice(0, hanging)) await sets.ask("hang", place);
     let [most, beside] = [Number.NaN, Number.NaN];
     for (let turn = 0; turn < 3 && !(beside < most); turn++) {
       // The machine may have become slow since R2: the same sets are measured just before.

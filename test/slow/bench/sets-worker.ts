@@ -34,6 +34,8 @@ const orders = {
     const all = running[set]?.simulator.requests.filter((one) => one.path.startsWith(path)) ?? [];
     return { count: all.length, body_bytes: all.reduce((sum, one) => sum + one.bytes, 0) };
   },
+  /** The text that each set has taken. */
+  typed: (_: object) => running.map(({ simulator }) => simulator.text),
   hang,
   link,
   stop: ({ set }: { readonly set: number }) => running[set]?.simulator.stop(),
