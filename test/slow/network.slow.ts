@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { ChildProcess } from "node:child_process";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { until } from "../support/http-device.ts";
 import { type Cable, type FarDaemon, layCable, noNamespaces, startNearDaemon } from "../support/netns.ts";
 import { root } from "../support/sources.ts";
 import { some } from "./length.ts";
@@ -42,35 +43,23 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
   const state = async () => (await daemon.api("GET", "/devices/Far%20Set/state")).status;
   const status = async () => (await daemon.api("GET", "/devices/Far%20Set")).body.data.status as string;
 
-  /** Milliseconds until a condition holds, polled; fails after `mostMs`. */
-  async function until(what: string, mostMs: number, holds: () => Promise<boolean>): Promise<number> {
-    const start = performance.now();
-    while (!(await holds())) {
-      if (performance.now() - start > mostMs) throw new Error(`not within ${mostMs} ms: ${what}`);
-      await Bun.sleep(50);
-    }
-    return performance.now() - start;
-  }
-
   test("R15 again and again: the set is told unreachable within 10 s, is back within 15 s, is found again, and nothing is left open", async () => {
-    await until("the set is found by a search", 15_000, isFound);
+    await until("the set is found by a search", isFound, 15_000, 50);
     expect(await state()).toBe(200);
     const before = descriptors();
-    let gone = 0;
-    let back = 0;
     for (let flap = 0; flap < flaps; flap++) {
       // A pulled plug is seen at both ends; every other time only the far link goes down, which the near end does not see.
       const end = flap % 2 === 0 ? "far" : "near";
       cable.ip(end, "link", "set", "eth", "down");
       const offline = async () => (await state()) !== 200 && (await status()) === "offline";
-      gone = Math.max(gone, await until("told unreachable, and marked so", 10_000, offline));
+      await until("told unreachable, and marked so", offline, 10_000, 50);
       cable.ip(end, "link", "set", "eth", "up");
       cable.ip(end, "route", "replace", "239.0.0.0/8", "dev", "eth");
-      back = Math.max(back, await until("back", 15_000, async () => (await state()) === 200));
+      await until("back", async () => (await state()) === 200, 15_000, 50);
     }
     expect(daemon.process.exitCode).toBeNull();
-    await until("found by a search again", 15_000, isFound);
-    await until("descriptors as before", 30_000, async () => descriptors() <= before + 2);
+    await until("found by a search again", isFound, 15_000, 50);
+    await until("descriptors as before", async () => descriptors() <= before + 2, 30_000, 50);
     expect(daemon.log()).not.toMatch(/"level":"error"|nhandled|ncaught/);
   }, 600_000);
 
@@ -78,9 +67,9 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     cable.ip("near", "addr", "flush", "dev", "eth");
     cable.ip("near", "addr", "add", "10.99.0.77/24", "dev", "eth");
     cable.ip("near", "route", "replace", "239.0.0.0/8", "dev", "eth");
-    await until("found from the new address", 15_000, isFound);
+    await until("found from the new address", isFound, 15_000, 50);
     // A kept connection has an address that this machine no longer has: it times out, and the next one is new.
-    await until("driven from the new address", 15_000, async () => (await state()) === 200);
+    await until("driven from the new address", async () => (await state()) === 200, 15_000, 50);
   }, 40_000);
 
   test("R15 another address of the set: the same device, at its new place", async () => {
@@ -91,7 +80,7 @@ describe.skipIf(noNamespaces !== null)(`R15 a cable that is pulled${skipped}`, (
     cable.ip("far", "route", "replace", "239.0.0.0/8", "dev", "eth");
     [set] = await plugIn("10.99.0.55", port);
     // A missing set is searched for at once, but not twice within 30 s.
-    await until("driven at the new address", 45_000, async () => (await state()) === 200);
+    await until("driven at the new address", async () => (await state()) === 200, 45_000, 50);
     expect((await daemon.api("GET", "/devices/Far%20Set")).body.data).toMatchObject({ id, host: "10.99.0.55" });
   }, 60_000);
 });
