@@ -5,6 +5,7 @@
 import { STATUS_CODES } from "node:http";
 import net from "node:net";
 import { freePort } from "./daemon.ts";
+import { type Listening, listening } from "./listening.ts";
 
 export interface RawRequest {
   readonly method: string;
@@ -54,8 +55,7 @@ export class Wire {
   /** Bytes received on all connections. */
   bytesRead = 0;
   port = 0;
-  #server: net.Server | null = null;
-  readonly #sockets = new Set<net.Socket>();
+  #listening: Listening | undefined;
   readonly #answer: (request: RawRequest) => Answer | Promise<Answer>;
 
   constructor(answer: (request: RawRequest) => Answer | Promise<Answer>) {
@@ -64,36 +64,21 @@ export class Wire {
 
   /** Without a port, one that no other process of tests uses. */
   async listen(host: string, port = 0): Promise<void> {
-    return this.#listen(host, port || (await freePort(host)));
-  }
-
-  #listen(host: string, port: number): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const server = net.createServer((socket) => this.#accept(socket));
-      server.once("error", reject);
-      server.listen(port, host, () => {
-        const address = server.address();
-        this.port = typeof address === "object" && address ? address.port : 0;
-        this.#server = server;
-        resolve();
-      });
-    });
+    const server = net.createServer((socket) => this.#accept(socket));
+    this.#listening = await listening(server, host, port || (await freePort(host)));
+    this.port = this.#listening.port;
   }
 
   /** Stops listening and drops every connection; the port may be listened on again. */
   async close(): Promise<void> {
-    const server = this.#server;
-    this.#server = null;
-    for (const socket of this.#sockets) socket.destroy();
-    await new Promise<void>((resolve) => (server ? server.close(() => resolve()) : resolve()));
+    const open = this.#listening;
+    this.#listening = undefined;
+    await open?.stop();
   }
 
   #accept(socket: net.Socket): void {
     const connection = ++this.connections;
-    this.#sockets.add(socket);
     socket.setNoDelay(true);
-    socket.on("error", () => {});
-    socket.on("close", () => this.#sockets.delete(socket));
     if (this.fault) {
       this.fault(socket);
       return;
