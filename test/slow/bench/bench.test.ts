@@ -1,6 +1,7 @@
 /** The benchmark's arithmetic; bench.timed.ts runs a measure of it. Its figures are judged by `npm run bench -- --check`. */
 import { expect, test } from "bun:test";
-import net, { type AddressInfo } from "node:net";
+import net from "node:net";
+import { listening } from "../../support/listening.ts";
 import { median, percentile, ratios, short, spreadOf } from "./figures.ts";
 import { curlToSet } from "./measures/sideload.ts";
 import { PeerRounds } from "./peers.ts";
@@ -65,18 +66,16 @@ test.skipIf(noCurl !== "")(
   async () => {
     let calls = 0;
     const set = net.createServer((socket) => {
-      socket.on("error", () => {});
       socket.once("data", () => {
         calls++;
         if (calls < 3) socket.destroy();
         else socket.end(`HTTP/1.1 ${calls === 3 ? "200 OK" : "404 Not Found"}\r\ncontent-length: 0\r\n\r\n`);
       });
     });
-    await new Promise<void>((resolve) => set.listen(0, "127.0.0.1", resolve));
-    const { port } = set.address() as AddressInfo;
+    const { port, stop } = await listening(set);
     expect(await curlToSet(`http://127.0.0.1:${port}/`)).toBeGreaterThan(0);
     expect(calls).toBe(3);
     await expect(curlToSet(`http://127.0.0.1:${port}/`)).rejects.toThrow("404");
-    set.close();
+    await stop();
   },
 );

@@ -3,6 +3,7 @@ import { connect, createServer } from "node:net";
 import { createKodiSimulator } from "../../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator, type RokuSimulatorOptions } from "../../../src/simulators/roku.ts";
 import { createWebosSimulator } from "../../../src/simulators/webos.ts";
+import { listening } from "../../support/listening.ts";
 import { obey, Worker } from "./worker.ts";
 
 /** A set that runs. */
@@ -109,9 +110,8 @@ async function link({
       socket.on("close", () => [near, far].map((one) => one.destroy()));
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  const address = server.address();
-  return { port: typeof address === "object" && address ? address.port : 0 };
+  const { port: at } = await listening(server, host);
+  return { port: at };
 }
 
 if (import.meta.main) obey(orders);

@@ -5,6 +5,7 @@ import { createRokuSimulator, type RokuSimulator } from "../../../../src/simulat
 import { createWebosSimulator } from "../../../../src/simulators/webos.ts";
 import { EventStream, type Frame } from "../../../support/event-stream.ts";
 import { lane } from "../../../support/lane.ts";
+import { listening } from "../../../support/listening.ts";
 import { median, ratios, short, spreadOf } from "../figures.ts";
 import type { Row } from "../report.ts";
 import type { Daemon, Stage } from "../stage.ts";
@@ -26,12 +27,10 @@ async function run(stage: Stage): Promise<Row[]> {
 
 /** A way to a set that takes so long, in each direction. */
 async function afar(stage: Stage, host: string, port: number, ms: number): Promise<number> {
-  const sockets = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect({ host, port, noDelay: true });
     near.setNoDelay(true);
     const pass = (from: Socket, to: Socket) => {
-      sockets.add(from);
       from.on("data", (bytes) => setTimeout(() => to.destroyed || to.write(bytes), ms));
       from.on("error", () => {});
       from.on("close", () => to.destroy());
@@ -39,13 +38,9 @@ async function afar(stage: Stage, host: string, port: number, ms: number): Promi
     pass(near, far);
     pass(far, near);
   });
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
-  stage.atEnd(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return typeof address === "object" && address ? address.port : 0;
+  const { port: at, stop } = await listening(server, host);
+  stage.atEnd(stop);
+  return at;
 }
 
 /** A set that pushes its volume, and what tells a client of its own. */
