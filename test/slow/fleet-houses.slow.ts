@@ -1,10 +1,9 @@
 /** Two daemons with their sets on one Mosquitto, and `zapd fleet` as its user types it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { strToU8, zipSync } from "fflate";
 import { discoveryTopic } from "../../src/mqtt/home-assistant.ts";
@@ -13,6 +12,7 @@ import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/ro
 import { type Ended, runZapd } from "../cli/program.ts";
 import { refusals } from "../mqtt/home-assistant-schema.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 
@@ -32,7 +32,7 @@ interface House {
 
 describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
   let broker: Mosquitto;
-  let folder: string;
+  const folder = testFolder();
   let asked = 0;
   const server = https.createServer(certificate, (_, response) => {
     asked++;
@@ -67,7 +67,6 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
   }
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "zapd-fleet-"));
     writeFileSync(join(folder, "ca.pem"), certificate.cert);
     writeFileSync(join(folder, "app.zip"), archive);
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -85,7 +84,6 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     await broker.dispose();
     server.closeAllConnections();
     server.close();
-    rmSync(folder, { recursive: true, force: true });
   });
 
   function fleet(...words: readonly string[]): Promise<Ended> {

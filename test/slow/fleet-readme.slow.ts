@@ -1,12 +1,12 @@
 /** The Mosquitto for many sites of src/mqtt/README.md, set up as it says there: who may do what. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { type Ended, runZapd } from "../cli/program.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 import { root } from "../support/sources.ts";
@@ -22,7 +22,7 @@ function block(language: string, holds: string): string {
 const missing = noMosquitto ?? (Bun.which("openssl") === null ? "there is no openssl" : null);
 
 describe.skipIf(missing !== null)(`the set-up of the page${missing === null ? "" : ` (skipped: ${missing})`}`, () => {
-  const certs = mkdtempSync(join(tmpdir(), "zapd-certs-"));
+  const certs = testFolder();
   let broker: Mosquitto;
   let daemon: TestDaemon;
   let set: RokuSimulator;
@@ -55,7 +55,6 @@ describe.skipIf(missing !== null)(`the set-up of the page${missing === null ? ""
     await daemon.dispose();
     await set.stop();
     await broker.dispose();
-    rmSync(certs, { recursive: true, force: true });
   });
 
   function as(who: string, ...words: readonly string[]): Promise<Ended> {

@@ -1,13 +1,12 @@
 /** Every command that the program, its config, its API document or a page tells a person to type exists. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { beforeAll, expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pages } from "../readme/sections.ts";
+import { testFolder } from "../support/folder.ts";
 import { root, sourcesIn } from "../support/sources.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-hints-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = testFolder();
 
 /** The end of a command in a sentence. */
 const end = /[`;|]|&&|\s#\s|\s{2,}|[.,:](?=\s|$)|\s[("·…]|(?<!^)\)|$/m;

@@ -1,15 +1,15 @@
 /** A typed client that oazapfts generates from the OpenAPI document compiles in strict mode and drives the demo. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { execFile } from "node:child_process";
-import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { copyFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { zip } from "../blackbox/packages.ts";
 import { frozenFile } from "../openapi/document.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
+import { testFolder } from "../support/folder.ts";
 import { root } from "../support/sources.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "zapd-client-"));
+const folder = testFolder();
 const packages = join(root, "node_modules");
 let demo: Demo;
 
@@ -17,10 +17,7 @@ beforeAll(async () => {
   demo = await startDemo();
 }, 90_000);
 
-afterAll(async () => {
-  await demo.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => demo.stop());
 
 /** Runs a program to its end; resolves with its stdout, or fails with all its output. */
 function run(...words: string[]): Promise<string> {

@@ -1,13 +1,13 @@
 /** The npm package: its files, and that it works, with its types, in an empty project under both runtimes. */
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../support/daemon.ts";
+import { testFolder } from "../support/folder.ts";
 
 const root = join(import.meta.dir, "..", "..");
-const project = mkdtempSync(join(tmpdir(), "zapd-package-"));
+const project = testFolder();
 let files: string[] = [];
 const deno = [
   join(root, "node_modules/.bin/deno"),
@@ -144,8 +144,6 @@ test("the examples of the README and of the page on embedding run", async () => 
     "200 0 404",
   ]);
 });
-
-afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 test("it holds the library, its types and its papers, and nothing else", () => {
   const strays = files.filter(

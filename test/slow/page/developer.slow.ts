@@ -1,12 +1,12 @@
 /** The developer view in a real browser: packages dropped and chosen, consoles read, screens seen, as a person would. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
 import { pressNamed, shows, until, write } from "../../support/browser.ts";
 import { type DaemonWithRoku, password, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
+import { testFolder } from "../../support/folder.ts";
 import { writeZip } from "../../support/zip.ts";
 import { demoFor, describePage, listens } from "./stage.ts";
 
@@ -27,11 +27,7 @@ const broken = {
 
 describePage("the developer view", (visitAt) => {
   const visit = (port: number, id: string) => visitAt(port, { at: id === "" ? "" : `/dev/${id}` });
-  let folder = "";
-  beforeAll(() => {
-    folder = mkdtempSync(join(tmpdir(), "zapd-page-"));
-  });
-  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = testFolder();
 
   function zipFile(name: string, files: Readonly<Record<string, string>>): string {
     writeFileSync(join(folder, name), writeZip(Object.entries(files).map(([name, content]) => ({ name, content }))));
