@@ -22,15 +22,32 @@ interface SimulatedMedia {
   readonly fails?: "LOAD_FAILED" | "LOAD_CANCELLED";
 }
 
-export interface CastSimulatorOptions extends SetOptions {
-  id?: string;
+/** The options with a default. */
+class Defaults {
+  host = "127.0.0.1";
   /** 0 is any free port. */
-  port?: number;
-  mdns?: boolean;
+  port = 8009;
+  mdns = true;
   /** The model name: `md`. */
-  model?: string;
+  model = "Chromecast";
   /** The bits of `ca`: 1 video out, 4 audio out, 32 group. By default a device with a screen. */
-  capabilities?: number;
+  capabilities = 5;
+  /** The standby state of the TV over HDMI; null if it is not known. */
+  standBy: boolean | null = false;
+  /** The app that an idle device reports. */
+  idle: "backdrop" | "nothing" = "backdrop";
+  apps: readonly SimulatedCastApp[] = APPS;
+  /** The reason of a LAUNCH_ERROR by app id. */
+  launchErrors: Readonly<Record<string, string>> = {};
+  media: readonly SimulatedMedia[] = [];
+  /** The time from loading a file to its start. */
+  bufferMs = 20;
+  /** The interval of pings. A client that is silent for two and a half intervals is disconnected. */
+  heartbeatMs = 5_000;
+}
+
+export interface CastSimulatorOptions extends SetOptions, Partial<Defaults> {
+  id?: string;
   /** The id reported over the connection: its own, or that of the leader of a group. Null reports none. */
   reportsId?: string | null;
   /** `refuses`: a fixed volume refuses commands instead of ignoring them. */
@@ -40,18 +57,6 @@ export interface CastSimulatorOptions extends SetOptions {
     stepInterval?: number;
     refuses?: boolean;
   };
-  /** The standby state of the TV over HDMI; null if it is not known. */
-  standBy?: boolean | null;
-  /** The app that an idle device reports. */
-  idle?: "backdrop" | "nothing";
-  apps?: readonly SimulatedCastApp[];
-  /** The reason of a LAUNCH_ERROR by app id. */
-  launchErrors?: Readonly<Record<string, string>>;
-  media?: readonly SimulatedMedia[];
-  /** The time from loading a file to its start. */
-  bufferMs?: number;
-  /** The interval of pings. A client that is silent for two and a half intervals is disconnected. */
-  heartbeatMs?: number;
 }
 
 const APPS: readonly SimulatedCastApp[] = [
@@ -62,21 +67,6 @@ const APPS: readonly SimulatedCastApp[] = [
   { appId: "0F5096E8", name: "Chrome Mirroring", media: false },
 ];
 
-const DEFAULTS = {
-  host: "127.0.0.1",
-  port: 8009,
-  mdns: true,
-  model: "Chromecast",
-  capabilities: 5,
-  standBy: false,
-  idle: "backdrop",
-  apps: APPS,
-  launchErrors: {} as Readonly<Record<string, string>>,
-  media: [],
-  bufferMs: 20,
-  heartbeatMs: 5_000,
-} satisfies Partial<CastSimulatorOptions>;
-
 // The step is the value of hardware (3.5).
 const VOLUME = { level: 0.5, controlType: "attenuation", stepInterval: 0.05000000074505806, refuses: false };
 
@@ -86,7 +76,7 @@ export type CastOptions = ReturnType<typeof resolve>;
 export function resolve(options: CastSimulatorOptions) {
   const { id = digest(options.name).slice(0, 32) } = options;
   return {
-    ...DEFAULTS,
+    ...new Defaults(),
     reportsId: id,
     ...options,
     id,

@@ -3,45 +3,38 @@ import { digest, macOf, uuidOf } from "../bench/identity.ts";
 import { type Emit, emitter, type SetOptions } from "../bench/set.ts";
 import { STACKS, type Stack, type StackName } from "./stacks.ts";
 
-export interface DlnaSimulatorOptions extends SetOptions {
-  uuid?: string;
+/** The options with a default. */
+class Defaults {
+  host = "127.0.0.1";
   /** The program it is built with. */
-  stack?: StackName;
+  stack: StackName = "gmediarender";
   /** 0 is any free port. */
-  port?: number;
+  port = 0;
+  /** Whether it answers searches. */
+  ssdp = true;
+  /** The highest volume; null for a renderer without volume. */
+  volumeMax: number | null = 100;
+  /** The duration of all media. */
+  durationMs = 120_000;
+  /** It has no AVTransport service, so it cannot be given media. */
+  soundOnly = false;
+  /** The renderer is embedded in another device, as in some speakers. */
+  embedded = false;
+  /** It accepts no subscriptions. */
+  silent = false;
+}
+
+export interface DlnaSimulatorOptions extends SetOptions, Partial<Defaults> {
+  uuid?: string;
   /** The port of its `presentationURL`: Kodi names its web server. By default there is none. */
   page?: number;
   model?: string;
   manufacturer?: string;
-  /** Whether it answers searches. */
-  ssdp?: boolean;
-  /** The highest volume; null for a renderer without volume. */
-  volumeMax?: number | null;
-  /** The duration of all media. */
-  durationMs?: number;
-  /** It has no AVTransport service, so it cannot be given media. */
-  soundOnly?: boolean;
-  /** The renderer is embedded in another device, as in some speakers. */
-  embedded?: boolean;
-  /** It accepts no subscriptions. */
-  silent?: boolean;
 }
-
-const DEFAULTS = {
-  host: "127.0.0.1",
-  stack: "gmediarender",
-  port: 0,
-  ssdp: true,
-  volumeMax: 100,
-  durationMs: 120_000,
-  soundOnly: false,
-  embedded: false,
-  silent: false,
-} satisfies Partial<DlnaSimulatorOptions>;
 
 function resolve(options: DlnaSimulatorOptions) {
   const { uuid = uuidOf(`dlna ${options.name}`) } = options;
-  return { ...DEFAULTS, ...options, uuid, mac: macOf(digest(uuid)) };
+  return { ...new Defaults(), ...options, uuid, mac: macOf(digest(uuid)) };
 }
 
 export interface Media {

@@ -57,32 +57,37 @@ export type SimulatedFavourite = { title: string } & (
 
 export type Power = "on" | "asleep" | "ended";
 
-export interface KodiSimulatorOptions extends SetOptions {
+/** The options with a default. */
+class Defaults {
+  host = "127.0.0.1";
+  /** The HTTP port; 0 is any free port. */
+  port = 0;
+  /** False: the web server is off, and only the TCP port is open. */
+  webServer = true;
+  /** The port of WebSocket and TCP; 0 is any free port. Null: remote control is off, and the port is closed. */
+  tcpPort: number | null = 0;
+  /** The password over HTTP, or null; the other port asks for none (xbmc/xbmc#21306). */
+  password: string | null = null;
+  user = "kodi";
+  /** Whether it announces its services over mDNS. */
+  mdns = true;
+  addons: readonly SimulatedAddon[] = ADDONS;
+  favourites: readonly SimulatedFavourite[] = FAVOURITES;
+  media: readonly SimulatedMedia[] = MEDIA;
+  /** Null: no folder is set. */
+  screenshots: SimulatedScreenshots | null = null;
+  /** The channels of the tuner; without any there is no tuner. */
+  channels: readonly SimulatedChannel[] = [];
+  /** The time from the response of Player.Open to the start of playback. */
+  startMs = 20;
+}
+
+export interface KodiSimulatorOptions extends SetOptions, Partial<Defaults> {
   /** The `uuid` of mDNS. */
   uuid?: string;
-  /** The HTTP port; 0 is any free port. */
-  port?: number;
-  /** False: the web server is off, and only the TCP port is open. */
-  webServer?: boolean;
-  /** The port of WebSocket and TCP; 0 is any free port. Null: remote control is off, and the port is closed. */
-  tcpPort?: number | null;
-  /** The password over HTTP, or null; the other port asks for none (xbmc/xbmc#21306). */
-  password?: string | null;
-  user?: string;
   mac?: string;
-  /** Whether it announces its services over mDNS. */
-  mdns?: boolean;
   /** What the operating system allows; by default everything. */
   power?: { shutdown?: boolean; suspend?: boolean; hibernate?: boolean; reboot?: boolean };
-  addons?: readonly SimulatedAddon[];
-  favourites?: readonly SimulatedFavourite[];
-  media?: readonly SimulatedMedia[];
-  /** Null: no folder is set. */
-  screenshots?: SimulatedScreenshots | null;
-  /** The channels of the tuner; without any there is no tuner. */
-  channels?: readonly SimulatedChannel[];
-  /** The time from the response of Player.Open to the start of playback. */
-  startMs?: number;
 }
 
 const installed: readonly SimulatedAddon[] = [
@@ -125,27 +130,11 @@ const FAVOURITES: readonly SimulatedFavourite[] = [
   { title: "Weather", type: "script", path: "script.weather.screen" },
 ];
 
-const DEFAULTS = {
-  host: "127.0.0.1",
-  port: 0,
-  webServer: true,
-  tcpPort: 0,
-  password: null,
-  user: "kodi",
-  mdns: true,
-  addons: ADDONS,
-  favourites: FAVOURITES,
-  media: MEDIA,
-  screenshots: null,
-  channels: [],
-  startMs: 20,
-} satisfies Partial<KodiSimulatorOptions>;
-
 /** What never changes while a player exists. */
 export type KodiOptions = ReturnType<typeof resolve>;
 
 export function resolve(options: KodiSimulatorOptions) {
   const ids = { uuid: uuidOf(options.name), mac: macOf(digest(options.name).slice(40)) };
   const power = { shutdown: true, suspend: true, hibernate: true, reboot: true, ...options.power };
-  return { ...DEFAULTS, ...ids, ...options, power };
+  return { ...new Defaults(), ...ids, ...options, power };
 }

@@ -24,32 +24,37 @@ export interface SimulatedChannel {
 
 export type Power = "on" | "standby" | "deep";
 
-export interface RokuSimulatorOptions extends SetOptions {
-  serial?: string;
-  kind?: RokuKind;
-  access?: AccessMode;
+/** The options with a default. */
+class Defaults {
+  host = "127.0.0.1";
+  kind: RokuKind = "tv";
+  access: AccessMode = "enabled";
   /** The ECP port; 0 is any free port. */
-  port?: number;
+  port = 0;
+  screenSize = "43";
+  /** Whether it answers searches. */
+  ssdp = true;
+  ssdpDelayMs = 0;
+  /** Null: developer mode is off. */
+  developer: DeveloperOptions | null = null;
+  /** Firmware 11: no WAKEUP, no `ecp-setting-mode`, no audio-device, no exit-app, home is an app of its own. */
+  legacy = false;
+  /** Sources disagree on `/launch` in limited mode (1.2): field reports say it works. */
+  limitedLaunch = true;
+  /** The volume at the start, 0 to 100. */
+  volume = 18;
+  /** The time until a launched app is in front. */
+  launchMs = 50;
+  /** The time until Home leaves an app. */
+  homeMs = 0;
+}
+
+export interface RokuSimulatorOptions extends SetOptions, Partial<Defaults> {
+  serial?: string;
   vendor?: string;
   mac?: string;
   softwareVersion?: string;
-  screenSize?: string;
-  /** Whether it answers searches. */
-  ssdp?: boolean;
-  ssdpDelayMs?: number;
-  /** Null: developer mode is off. */
-  developer?: DeveloperOptions | null;
-  /** Firmware 11: no WAKEUP, no `ecp-setting-mode`, no audio-device, no exit-app, home is an app of its own. */
-  legacy?: boolean;
-  /** Sources disagree on `/launch` in limited mode (1.2): field reports say it works. */
-  limitedLaunch?: boolean;
   apps?: readonly SimulatedApp[];
-  /** The volume at the start, 0 to 100. */
-  volume?: number;
-  /** The time until a launched app is in front. */
-  launchMs?: number;
-  /** The time until Home leaves an app. */
-  homeMs?: number;
 }
 
 export interface DeveloperOptions {
@@ -59,22 +64,6 @@ export interface DeveloperOptions {
   /** Whether a Delete form may lack the `archive` field. Default true, for the usual deploy tool; false follows 2.1. */
   archiveOptional?: boolean;
 }
-
-const DEFAULTS = {
-  host: "127.0.0.1",
-  kind: "tv",
-  access: "enabled",
-  port: 0,
-  screenSize: "43",
-  ssdp: true,
-  ssdpDelayMs: 0,
-  developer: null,
-  legacy: false,
-  limitedLaunch: true,
-  volume: 18,
-  launchMs: 50,
-  homeMs: 0,
-} satisfies Partial<RokuSimulatorOptions>;
 
 const MODELS: Record<RokuKind, { vendor: string; model: string; modelNumber: string }> = {
   tv: { vendor: "Lumora", model: "43L520", modelNumber: "L520X" },
@@ -90,7 +79,7 @@ export function resolve(options: RokuSimulatorOptions) {
   const { serial = `X0${digest(options.name).slice(0, 10).toUpperCase()}` } = options;
   /** Hex derived from the serial, for ids that only have to be stable. */
   const seed = digest(serial);
-  const all = { ...DEFAULTS, mac: macOf(seed), ...options };
+  const all = { ...new Defaults(), mac: macOf(seed), ...options };
   const usual = {
     ...MODELS[all.kind],
     softwareVersion: all.legacy ? "11.0.0" : "15.2.4",

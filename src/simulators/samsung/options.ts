@@ -17,60 +17,46 @@ interface SimulatedApp {
  */
 export type Prompting = "accept" | "deny" | "wait" | "unshown";
 
-export interface SamsungSimulatorOptions extends SetOptions {
-  duid?: string;
+/** The options with a default. */
+class Defaults {
+  host = "127.0.0.1";
   /** The year of the model: tokens and `PowerState` from 2018 on, no list of apps from 2020 on. */
-  year?: number;
-  /** Differences from sets of the year. */
-  traits?: Partial<Traits>;
-  model?: string;
+  year = 2021;
+  model = "QE55Q60AAUXXH";
   /** 0 is any free port. Sets before 2018 have none. */
-  securePort?: number;
+  securePort = 8002;
   /** 0 is any free port, null is closed. */
-  plainPort?: number | null;
+  plainPort: number | null = 8001;
   /** The port of its renderer; 0 is any free port, null is a set without one. */
-  rendererPort?: number | null;
-  wifiMac?: string;
+  rendererPort: number | null = 9197;
   /** The interface in use: only its address wakes the set, and REST reports only the wireless one. */
-  network?: "wired" | "wireless";
-  frame?: boolean;
-  /** By default one that all sets of this process share: no source says whether real sets do; clients must not rely on it. */
-  certificate?: Certificate;
-  prompt?: Prompting;
+  network: "wired" | "wireless" = "wireless";
+  frame = false;
+  prompt: Prompting = "accept";
   /** The time until a prompt is answered. */
-  promptMs?: number;
+  promptMs = 500;
   /** The time until an unanswered prompt ends (smart-tvs.md 3.2). */
-  promptEndsMs?: number;
+  promptEndsMs = 30_000;
   /** The setting Access Notification: prompts once, for every connection, or never. */
-  asks?: "first" | "always" | "never";
+  asks: "first" | "always" | "never" = "first";
   /** Known tokens. */
-  tokens?: readonly string[];
+  tokens: readonly string[] = [];
   /** What power off leads to: `standby`, in which REST still answers, or `off`. */
-  standby?: "standby" | "off";
+  standby: "standby" | "off" = "standby";
   /** The time from a magic packet until the ports are open. */
-  bootMs?: number;
+  bootMs = 1_000;
   /** Whether it answers searches. */
-  ssdp?: boolean;
+  ssdp = true;
 }
 
-const DEFAULTS = {
-  host: "127.0.0.1",
-  year: 2021,
-  model: "QE55Q60AAUXXH",
-  securePort: 8002,
-  plainPort: 8001,
-  rendererPort: 9197,
-  network: "wireless",
-  frame: false,
-  prompt: "accept",
-  promptMs: 500,
-  promptEndsMs: 30_000,
-  asks: "first",
-  tokens: [],
-  standby: "standby",
-  bootMs: 1_000,
-  ssdp: true,
-} satisfies Partial<SamsungSimulatorOptions>;
+export interface SamsungSimulatorOptions extends SetOptions, Partial<Defaults> {
+  duid?: string;
+  /** Differences from sets of the year. */
+  traits?: Partial<Traits>;
+  wifiMac?: string;
+  /** By default one that all sets of this process share: no source says whether real sets do; clients must not rely on it. */
+  certificate?: Certificate;
+}
 
 /** How sets differ by year and firmware. */
 export interface Traits {
@@ -135,7 +121,7 @@ export type SamsungOptions = ReturnType<typeof resolve>;
 export function resolve(options: SamsungSimulatorOptions) {
   const { duid = uuidOf(`samsung ${options.name}`) } = options;
   const seed = digest(duid);
-  const all = { ...DEFAULTS, wifiMac: macOf(seed), ...options };
+  const all = { ...new Defaults(), wifiMac: macOf(seed), ...options };
   return {
     ...all,
     duid,

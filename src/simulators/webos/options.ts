@@ -42,48 +42,53 @@ export type Standby = "off" | "quick-start" | "active-standby";
 
 export type Power = "on" | "standby";
 
-export interface WebosSimulatorOptions extends SetOptions {
+/** The options with a default. */
+class Defaults {
+  host = "127.0.0.1";
+  /** The port of wss; 0 is any free port, null is closed. */
+  securePort: number | null = 3001;
+  /** The port of ws; 0 is any free port, null is closed. */
+  plainPort: number | null = 3000;
+  /** By default both ports are open, and an old manifest can still pair. */
+  firmware: FirmwareYear = "2021";
+  model = "OLED55C14LB";
+  prompt: Prompting = "accept";
+  /** The time until a prompt is answered. */
+  promptMs = 500;
+  /** The error of a denied prompt; some firmware sends `403 cancelled` (smart-tvs.md 2.3). */
+  denial = "403 User denied access";
+  /** Known client keys with their permissions. */
+  clientKeys: Readonly<Record<string, readonly string[]>> = {};
+  /** Whether it answers searches; 2026 firmware can switch that off (smart-tvs.md 2.1). */
+  ssdp = true;
+  ssdpDelayMs = 0;
+  standby: Standby = "off";
+  /** The time from `turnOff` until the silent sockets close: 4000 on webOS 6 (smart-tvs.md 2.5). */
+  socketsCloseMs = 4_000;
+  /** The time from then until the ports close. */
+  portsCloseMs = 10_000;
+  /** The time from a magic packet until the ports are open. */
+  bootMs = 2_000;
+  /** With a soundbar on ARC the volume is -1, `setVolume` is ignored, and steps work (smart-tvs.md 2.5). */
+  soundOutput: "tv_speaker" | "external_arc" = "tv_speaker";
+  /** Without a tuner the set closes the socket at `getChannelList` (smart-tvs.md 2.5). */
+  tuner = true;
+  inputs: readonly SimulatedInput[] = INPUTS;
+  /** Changes the icon URL in launch points, given the real one. */
+  iconAt = (address: string) => address;
+  /** The time from the start of live TV until `getCurrentChannel` works (smart-tvs.md 2.4). */
+  channelMs = 2_000;
+}
+
+export interface WebosSimulatorOptions extends SetOptions, Partial<Defaults> {
   /** The `deviceUUID`. */
   uuid?: string;
-  /** The port of wss; 0 is any free port, null is closed. */
-  securePort?: number | null;
-  /** The port of ws; 0 is any free port, null is closed. */
-  plainPort?: number | null;
-  /** By default both ports are open, and an old manifest can still pair. */
-  firmware?: FirmwareYear;
   /** Differences from the firmware of the year. */
   traits?: Partial<Firmware>;
-  model?: string;
   /** The wired address. */
   mac?: string;
   /** By default one that all sets of this process share. See `createCertificate`. */
   certificate?: Certificate;
-  prompt?: Prompting;
-  /** The time until a prompt is answered. */
-  promptMs?: number;
-  /** The error of a denied prompt; some firmware sends `403 cancelled` (smart-tvs.md 2.3). */
-  denial?: string;
-  /** Known client keys with their permissions. */
-  clientKeys?: Readonly<Record<string, readonly string[]>>;
-  /** Whether it answers searches; 2026 firmware can switch that off (smart-tvs.md 2.1). */
-  ssdp?: boolean;
-  ssdpDelayMs?: number;
-  standby?: Standby;
-  /** The time from `turnOff` until the silent sockets close: 4000 on webOS 6 (smart-tvs.md 2.5). */
-  socketsCloseMs?: number;
-  /** The time from then until the ports close. */
-  portsCloseMs?: number;
-  /** The time from a magic packet until the ports are open. */
-  bootMs?: number;
-  /** With a soundbar on ARC the volume is -1, `setVolume` is ignored, and steps work (smart-tvs.md 2.5). */
-  soundOutput?: "tv_speaker" | "external_arc";
-  /** Without a tuner the set closes the socket at `getChannelList` (smart-tvs.md 2.5). */
-  tuner?: boolean;
-  inputs?: readonly SimulatedInput[];
-  /** Changes the icon URL in launch points, given the real one. */
-  iconAt?: (address: string) => string;
-  /** The time from the start of live TV until `getCurrentChannel` works (smart-tvs.md 2.4). */
-  channelMs?: number;
 }
 
 export const LIVE_TV = "com.webos.app.livetv";
@@ -119,29 +124,6 @@ export const CHANNELS: readonly SimulatedChannel[] = [
   { number: "11-1", name: "KNTV" },
 ];
 
-const DEFAULTS = {
-  host: "127.0.0.1",
-  securePort: 3001,
-  plainPort: 3000,
-  firmware: "2021",
-  model: "OLED55C14LB",
-  prompt: "accept",
-  promptMs: 500,
-  denial: "403 User denied access",
-  clientKeys: {},
-  ssdp: true,
-  ssdpDelayMs: 0,
-  standby: "off",
-  socketsCloseMs: 4_000,
-  portsCloseMs: 10_000,
-  bootMs: 2_000,
-  soundOutput: "tv_speaker",
-  tuner: true,
-  inputs: INPUTS,
-  iconAt: (address: string) => address,
-  channelMs: 2_000,
-} satisfies Partial<WebosSimulatorOptions>;
-
 /** The common name on the certificate of every set (smart-tvs.md 1.3). */
 export const COMMON_NAME = "LGE TV SSG";
 
@@ -152,5 +134,5 @@ export function resolve(options: WebosSimulatorOptions) {
   const { uuid = uuidOf(options.name), certificate = sharedCertificate(COMMON_NAME) } = options;
   /** Hex derived from the UUID, for ids that only have to be stable. */
   const seed = digest(uuid);
-  return { ...DEFAULTS, mac: macOf(seed), ...options, uuid, seed, certificate, wifiMac: macOf(digest(seed)) };
+  return { ...new Defaults(), mac: macOf(seed), ...options, uuid, seed, certificate, wifiMac: macOf(digest(seed)) };
 }
