@@ -59,60 +59,45 @@ export interface SamsungSimulatorOptions extends SetOptions, Partial<Defaults> {
 }
 
 /** How sets differ by year and firmware. */
-export interface Traits {
+class Traits {
   /** Requires a token, over TLS only. */
   tokens: boolean;
   /** Accepts tokens at its plain port too. No set does that; an impostor may. */
-  tokensInPlain: boolean;
+  tokensInPlain = false;
   reportsPower: boolean;
   listsApps: boolean;
   hdmiKeys: boolean;
   /** Sends the token as a number, as some fixtures show. */
-  numericToken: boolean;
+  numericToken = false;
   /** Sends a new token with each connection. */
-  newTokens: boolean;
+  newTokens = false;
   /** Admits a client and refuses it after the first key: some Frames of 2020. */
-  refusesKeys: boolean;
+  refusesKeys = false;
   /** Opening the channel turns the set on. */
-  socketWakes: boolean;
+  socketWakes = false;
   /** The time from then until it reports to be on. */
-  socketWakesMs: number;
+  socketWakesMs = 0;
   /** The limit of channel connections; one more closes all of them with 1005. */
-  connections: number;
+  connections = 3;
   /** Ignores a key sooner than this after the previous one. */
-  keyMs: number;
+  keyMs = 120;
   /** Sends nothing on its channel. */
-  silent: boolean;
+  silent = false;
   /** Sends other events before it admits or refuses a client (smart-tvs.md 3.2). */
-  sendsOtherEventsFirst: boolean;
+  sendsOtherEventsFirst = false;
   /** Whether it answers WebSocket pings; some sets do not (smart-tvs.md 3.4). */
-  answersPings: boolean;
+  answersPings = true;
   /** Leaves its ids out of REST. */
-  hidesIdentity: boolean;
+  hidesIdentity = false;
   /** Announces an already focused field to a new client; in no source, for convenience. */
-  announcesFocus: boolean;
-}
+  announcesFocus = true;
 
-function traitsOf(year: number): Traits {
-  return {
-    tokens: year >= 2018,
-    tokensInPlain: false,
-    reportsPower: year >= 2018,
-    listsApps: year < 2020,
-    hdmiKeys: year <= 2018,
-    numericToken: false,
-    newTokens: false,
-    refusesKeys: false,
-    socketWakes: false,
-    socketWakesMs: 0,
-    connections: 3,
-    keyMs: 120,
-    silent: false,
-    sendsOtherEventsFirst: false,
-    answersPings: true,
-    hidesIdentity: false,
-    announcesFocus: true,
-  };
+  constructor(year: number) {
+    this.tokens = year >= 2018;
+    this.reportsPower = year >= 2018;
+    this.listsApps = year < 2020;
+    this.hdmiKeys = year <= 2018;
+  }
 }
 
 /** What never changes while a set exists. */
@@ -125,7 +110,7 @@ export function resolve(options: SamsungSimulatorOptions) {
   return {
     ...all,
     duid,
-    traits: { ...traitsOf(all.year), ...options.traits },
+    traits: { ...new Traits(all.year), ...options.traits },
     certificate: options.certificate ?? sharedCertificate("SmartViewSDK"),
     /** The address of the interface in use. */
     mac: all.network === "wired" ? macOf(digest(seed)) : all.wifiMac,

@@ -1,60 +1,44 @@
 /** The year of the firmware, not of the set: older sets get newer firmware (smart-tvs.md 0). */
 export type FirmwareYear = "2015" | "2018" | "2021" | "2023" | "2026";
 
-/** How firmware versions differ; each difference can be set by itself. */
-export interface Firmware {
+/** How firmware versions differ; each difference can be set by itself. The values here are those of the oldest. */
+export class Firmware {
   /** The `deviceOSReleaseVersion` of the hello, also in the Server header of the description. */
-  readonly release: string;
+  release = "2.2.3";
   /** Sets before 2018 have no secure port (smart-tvs.md 2.2). */
-  readonly secure: boolean;
+  secure = false;
   /** From 2022 on the plain port accepts TCP and resets the upgrade (smart-tvs.md 2.2). */
-  readonly plain: "answers" | "resets" | "closed";
+  plain: "answers" | "resets" | "closed" = "answers";
   /**
    * A manifest with a `signed` part is honoured; or permissions that only the signed part asks for are silently dropped
    * (aiowebostv#729); or pairing is refused before any prompt, even with a known key (home-assistant/core#172703).
    */
-  readonly signed: "honoured" | "dropped" | "refused";
+  signed: "honoured" | "dropped" | "refused" = "honoured";
   /** The `pairingTypes` of the hello. */
-  readonly pairingTypes: readonly string[];
+  pairingTypes: readonly string[] = ["PIN", "PROMPT", "COMBINED"];
   /** The response to the optional hello; some firmware leaves its `id` out (smart-tvs.md 2.3). */
-  readonly hello: "with-id" | "without-id" | "none";
+  hello: "with-id" | "without-id" | "none" = "without-id";
   /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3). */
-  readonly systemInfo: "always" | "before-registration";
+  systemInfo: "always" | "before-registration" = "always";
   /** Whether `volume` and `muted` are at the top or within `volumeStatus` (smart-tvs.md 2.4). */
-  readonly volume: "flat" | "nested";
+  volume: "flat" | "nested" = "flat";
   /** Whether it has `getPowerState`: webOS 2.x answers 404 (smart-tvs.md 2.4). */
-  readonly powerState: boolean;
+  powerState = false;
   /** Whether it has `com.webos.media/getForegroundAppInfo`: 404 on a webOS 6 C1 (smart-tvs.md 2.4). */
-  readonly media: boolean;
+  media = false;
   /** The service of `turnOffScreen` and `turnOnScreen`: `tv.power` before webOS 5 (smart-tvs.md 2.4). */
-  readonly screen: "tvpower" | "tv.power";
+  screen: "tvpower" | "tv.power" = "tv.power";
   /** The app that plays a URL (CONTROLS.md). */
-  readonly mediaApp: string;
+  mediaApp = "com.webos.app.smartshare";
   /** Whether Home is an app that covers the screen; before, it was an overlay. */
-  readonly homeApp: boolean;
+  homeApp = false;
   /** The form of a failure: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
-  readonly failures: "error" | "response";
+  failures: "error" | "response" = "error";
 }
 
-const OLDEST: Firmware = {
-  release: "2.2.3",
-  secure: false,
-  plain: "answers",
-  signed: "honoured",
-  pairingTypes: ["PIN", "PROMPT", "COMBINED"],
-  hello: "without-id",
-  systemInfo: "always",
-  volume: "flat",
-  powerState: false,
-  media: false,
-  screen: "tv.power",
-  mediaApp: "com.webos.app.smartshare",
-  homeApp: false,
-  failures: "error",
-};
-
+const webos2 = new Firmware();
 const webos4: Firmware = {
-  ...OLDEST,
+  ...webos2,
   release: "4.4.3",
   secure: true,
   powerState: true,
@@ -79,7 +63,7 @@ const webos23: Firmware = {
 
 /** Release 11.2.0 is that of sets with the blacklist (smart-tvs.md 2.3). */
 export const FIRMWARE: Readonly<Record<FirmwareYear, Firmware>> = {
-  "2015": OLDEST,
+  "2015": webos2,
   "2018": webos4,
   "2021": webos6,
   "2023": webos23,
@@ -87,6 +71,6 @@ export const FIRMWARE: Readonly<Record<FirmwareYear, Firmware>> = {
     ...webos23,
     release: "11.2.0",
     signed: "refused",
-    pairingTypes: ["PIN", "PROMPT", "COMBINED", "LGSWITCH-PIN"],
+    pairingTypes: [...webos23.pairingTypes, "LGSWITCH-PIN"],
   },
 };
