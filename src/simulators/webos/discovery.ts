@@ -27,30 +27,23 @@ export interface Stack {
 const serverOf = ({ firmware }: Model) => `WebOS/${firmware.release} UPnP/1.0`;
 
 export function createStacks(model: Model): readonly Stack[] {
-  return STACKS.map((target) => createStack(model, target));
-}
-
-function createStack(model: Model, target: string): Stack {
-  const { host, uuid: own } = model.options;
-  const uuid = uuidOf(`${own} ${target}`);
-  const description = () => {
-    const device = {
-      deviceType: "urn:schemas-upnp-org:device:Basic:1",
-      friendlyName: model.name,
-      manufacturer: "LG Electronics",
-      modelName: model.options.model,
-      UDN: `uuid:${uuid}`,
+  const { host, uuid: own, model: modelName } = model.options;
+  return STACKS.map((target) => {
+    const uuid = uuidOf(`${own} ${target}`);
+    const answer = (_request: IncomingMessage, response: ServerResponse) => {
+      const device = {
+        deviceType: "urn:schemas-upnp-org:device:Basic:1",
+        friendlyName: model.name,
+        manufacturer: "LG Electronics",
+        modelName,
+        UDN: `uuid:${uuid}`,
+      };
+      response.writeHead(200, { "Content-Type": "text/xml", Server: serverOf(model) });
+      response.end(upnpDescription(device, [tag("service", { serviceType: target })]));
     };
-    return upnpDescription(device, [tag("service", { serviceType: target })]);
-  };
-  const answer = (_request: IncomingMessage, response: ServerResponse) => {
-    response.writeHead(200, { "Content-Type": "text/xml", Server: serverOf(model) }).end(description());
-  };
-  return {
-    target,
-    uuid,
-    listener: new Listener(host, 0, (track) => createWebServer({ certificate: null, answer }, track)),
-  };
+    const listener = new Listener(host, 0, (track) => createWebServer({ certificate: null, answer }, track));
+    return { target, uuid, listener };
+  });
 }
 
 export function createDiscovery(model: Model, stacks: readonly Stack[]): Discovery {
