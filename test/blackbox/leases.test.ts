@@ -1,16 +1,15 @@
 /** Leases: one holder, others wait in order of arrival, and a lease that ends leaves nothing behind. */
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { type ApiError, createClient } from "../../src/api/client.ts";
 import { type Answered, startTestDaemon } from "../support/daemon.ts";
-import { startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { EventStream } from "../support/event-stream.ts";
 import { until } from "../support/http-device.ts";
+import { roomForFile } from "./daemon-for-file.ts";
 
-const room = await startDaemonWithRoku();
-afterAll(() => room.dispose());
+const room = await roomForFile();
 
 const path = "/devices/set/lease";
 const carrying = (token: string) => ({ "zapd-lease": token });
