@@ -1,21 +1,9 @@
 /** One daemon for all tests of a file, and the sets that the tests start; all are stopped at the end of the file. */
 import { afterAll, afterEach } from "bun:test";
-import { type DaemonSetup, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { type DaemonSetup, startTestDaemon } from "../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
 import { add, succeed } from "./checked.ts";
-
-export interface FileDaemon {
-  readonly daemon: TestDaemon;
-  /** Registers a cleanup that runs at the end, of the file or of the test. */
-  atEnd(cleanup: () => unknown): void;
-  /** Starts a simulator that is stopped at the end. */
-  startSimulator<Set extends { start(): Promise<unknown>; stop(): Promise<unknown> }>(set: Set): Promise<Set>;
-  /** A running set that the daemon does not know yet. */
-  startRoku(options?: WiredOptions): Promise<WiredRoku>;
-  /** A set that has been added; the requests of the adding are forgotten. */
-  addRoku(options?: WiredOptions): Promise<{ set: WiredRoku; id: string }>;
-}
 
 /**
  * Starts a daemon for all tests of a file; await it at the top of the file. With `cleans: "each test"` the sets are stopped
@@ -24,7 +12,7 @@ export interface FileDaemon {
 export async function daemonForFile(
   setup: DaemonSetup = {},
   { cleans = "file" }: { readonly cleans?: "file" | "each test" | "each test after a scan" } = {},
-): Promise<FileDaemon> {
+) {
   const daemon = await startTestDaemon(setup);
   const cleanups: (() => unknown)[] = [];
   const clean = () => Promise.all(cleanups.splice(0).map((cleanup) => cleanup()));
@@ -47,14 +35,18 @@ export async function daemonForFile(
   };
   return {
     daemon,
+    /** Registers a cleanup that runs at the end, of the file or of the test. */
     atEnd,
-    async startSimulator(set) {
+    /** Starts a simulator that is stopped at the end. */
+    async startSimulator<Set extends { start(): Promise<unknown>; stop(): Promise<unknown> }>(set: Set): Promise<Set> {
       await set.start();
       atEnd(() => set.stop());
       return set;
     },
+    /** A running set that the daemon does not know yet. */
     startRoku,
-    async addRoku(options) {
+    /** A set that has been added; the requests of the adding are forgotten. */
+    async addRoku(options?: WiredOptions) {
       const set = await startRoku(options);
       const { id } = await add(daemon, set);
       set.forget();

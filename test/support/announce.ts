@@ -19,13 +19,9 @@ export interface SsdpOptions {
   readonly old?: boolean;
 }
 
-export interface Voice {
-  /** How many searches were answered. */
-  readonly searches: number;
-  stop(): Promise<void>;
-}
+export type Voice = Awaited<ReturnType<typeof announce>>;
 
-export async function announce(set: Announced, options: SsdpOptions = {}): Promise<Voice> {
+export async function announce(set: Announced, options: SsdpOptions = {}) {
   let searches = 0;
   const replies = (wants: (target: string) => boolean) => {
     if (set.asleep || !wants("roku:ecp")) return [];
@@ -36,6 +32,7 @@ export async function announce(set: Announced, options: SsdpOptions = {}): Promi
   await responder.open();
   if (!responder.on) throw new Error("port 1900 cannot be shared on this machine");
   return {
+    /** How many searches were answered. */
     get searches() {
       return searches;
     },

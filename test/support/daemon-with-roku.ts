@@ -1,19 +1,9 @@
 /** A daemon as a process, and one simulated Roku with developer mode, whose events are counted. */
 import { strToU8, zipSync } from "fflate";
-import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
-import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { type DaemonSetup, startTestDaemon } from "./daemon.ts";
 
-export interface DaemonWithRoku {
-  readonly daemon: TestDaemon;
-  readonly set: RokuSimulator;
-  /** How many events of one kind the set has had so far. */
-  countOf(kind: string): number;
-  /** Runs something and returns how many requests reached the set meanwhile. */
-  requestsDuring(run: () => Promise<unknown>): Promise<number>;
-  /** Adds the set to the daemon, under the name `set`. */
-  addSet(): Promise<void>;
-  dispose(): Promise<void>;
-}
+export type DaemonWithRoku = Awaited<ReturnType<typeof startDaemonWithRoku>>;
 
 export const password = "open sesame";
 
@@ -24,7 +14,7 @@ export const validPackage = zipSync({
   "images/icon.png": Uint8Array.from({ length: 700 }, (_, at) => (at * 7919) % 251),
 });
 
-export async function startDaemonWithRoku(setup: DaemonSetup = {}): Promise<DaemonWithRoku> {
+export async function startDaemonWithRoku(setup: DaemonSetup = {}) {
   const counts = new Map<string, number>();
   const set = createRokuSimulator({
     name: "Set",
@@ -36,16 +26,19 @@ export async function startDaemonWithRoku(setup: DaemonSetup = {}): Promise<Daem
   await set.start();
   const config = { ...setup.config, dev: { vendor_password: password, ...setup.config?.["dev"] } };
   const daemon = await startTestDaemon({ ...setup, config });
-  const room: DaemonWithRoku = {
+  const room = {
     daemon,
     set,
-    countOf: (kind) => counts.get(kind) ?? 0,
-    async requestsDuring(run) {
+    /** How many events of one kind the set has had so far. */
+    countOf: (kind: string) => counts.get(kind) ?? 0,
+    /** Runs something and returns how many requests reached the set meanwhile. */
+    async requestsDuring(run: () => Promise<unknown>) {
       // The set keeps its last thousand requests: the last one marks the place, not their number.
       const last = set.requests.at(-1);
       await run();
       return last === undefined ? set.requests.length : set.requests.length - 1 - set.requests.lastIndexOf(last);
     },
+    /** Adds the set to the daemon, under the name `set`. */
     async addSet() {
       const ports = { installer: set.ports.installer, console: set.ports.console };
       const { status, body } = await daemon.api("POST", "/devices", {

@@ -11,18 +11,10 @@ import { inOwnNetwork } from "./own-network.ts";
 import { saidBy } from "./said.ts";
 import { root } from "./sources.ts";
 
-/** For `await using`, or until it is stopped. */
-export interface Demo extends AsyncDisposable {
-  readonly port: number;
-  /** Pairs its Kodi by the login in its introduction. */
-  logIn(): Promise<void>;
-  /** What it has written to stdout so far. */
-  printed(): string;
-  stop(): Promise<void>;
-}
+export type Demo = Awaited<ReturnType<typeof startDemo>>;
 
-/** Starts the demo, and waits for its introduction. */
-export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<Demo> {
+/** Starts the demo, for `await using` or until it is stopped, and waits for its introduction. */
+export async function startDemo(env: Readonly<Record<string, string>> = {}) {
   const port = await freePort();
   const made = process.env["ZAPD_TEST_PROGRAM"];
   const program = made ? [join(root, made)] : [process.execPath, join(root, "src/main.ts")];
@@ -55,12 +47,14 @@ export async function startDemo(env: Readonly<Record<string, string>> = {}): Pro
     port,
     stop,
     [Symbol.asyncDispose]: stop,
+    /** Pairs its Kodi by the login in its introduction. */
     async logIn() {
       const [, user, password] = /login "(\w+)", password "(\w+)"/.exec(said.stdout) ?? [];
       const init = { method: "POST", body: JSON.stringify({ user, password }) };
       const answer = await fetch(`http://127.0.0.1:${port}/v1/devices/Cinema/pair`, init);
       if (!answer.ok) throw new Error(`the demo's Kodi did not take its login: ${await answer.text()}`);
     },
+    /** What it has written to stdout so far. */
     printed: () => said.stdout,
   };
 }

@@ -8,18 +8,7 @@ import { createLog } from "../../src/system/log.ts";
 import { createZapd, type ZapdOptions } from "../../src/zapd.ts";
 import type { Answered } from "./daemon.ts";
 
-export interface House {
-  readonly socket: string;
-  /** Where its API is. */
-  readonly url: string;
-  readonly folder: string;
-  /** The log, at the level debug. */
-  log(): string;
-  api(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answered>;
-  /** Stops zapd, but not its listeners. */
-  stop(): Promise<void>;
-  dispose(): Promise<void>;
-}
+export type House = Awaited<ReturnType<typeof openHouseWith>>;
 
 const config = `[daemon]
 log_level = "debug"
@@ -32,10 +21,7 @@ export function openHouseOf(...platforms: readonly Platform[]): Promise<House> {
 }
 
 /** With the composition of the platforms, and further settings of `[discovery]`. */
-export async function openHouseWith(
-  options: Pick<ZapdOptions, "platforms" | "composition">,
-  discovery = "",
-): Promise<House> {
+export async function openHouseWith(options: Pick<ZapdOptions, "platforms" | "composition">, discovery = "") {
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-of-"));
   writeFileSync(join(folder, "config.toml"), config + discovery, { mode: 0o600 });
   let log = "";
@@ -60,11 +46,14 @@ export async function openHouseWith(
   };
   return {
     socket,
+    /** Where its API is. */
     url,
     folder,
+    /** The log, at the level debug. */
     log: () => log,
+    /** Stops zapd, but not its listeners. */
     stop,
-    async api(method, path, body, signal) {
+    async api(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<Answered> {
       const headers = { "content-type": "application/json" };
       const json = body === undefined ? {} : { body: JSON.stringify(body), headers };
       const response = await fetch(url + path, { method, ...json, ...(signal && { signal }) });

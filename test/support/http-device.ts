@@ -19,16 +19,7 @@ export type Saying =
   | { readonly thenClose: string }
   | { readonly answer: string; readonly later: string };
 
-export interface HttpDevice {
-  readonly address: { readonly host: string; readonly port: number };
-  readonly heard: Heard[];
-  /** How many connections were accepted, and how many are open. */
-  readonly taken: number;
-  readonly open: number;
-  /** Ends all connections, and keeps listening. */
-  hangUp(): void;
-  stop(): Promise<void>;
-}
+export type HttpDevice = Awaited<ReturnType<typeof startHttpDevice>>;
 
 /** A valid answer. */
 export function answer(status: number, body = "", headers: readonly string[] = []): string {
@@ -36,7 +27,7 @@ export function answer(status: number, body = "", headers: readonly string[] = [
   return `${lines.join("\r\n")}\r\n\r\n${body}`;
 }
 
-export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<HttpDevice> {
+export async function startHttpDevice(say: (heard: Heard) => Saying) {
   const heard: Heard[] = [];
   let taken = 0;
   const server = net.createServer((socket) => {
@@ -66,6 +57,7 @@ export async function startHttpDevice(say: (heard: Heard) => Saying): Promise<Ht
     address: { host: "127.0.0.1", port: listener.port },
     heard,
     hangUp: listener.hangUp,
+    /** How many connections were accepted, and how many are open. */
     get taken() {
       return taken;
     },

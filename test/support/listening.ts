@@ -1,17 +1,10 @@
 /** A server on this machine, and its connections. */
 import type net from "node:net";
 
-export interface Listening {
-  readonly port: number;
-  /** How many connections are open. */
-  readonly open: number;
-  /** Ends all connections, and keeps listening. */
-  hangUp(): void;
-  stop(): Promise<void>;
-}
+export type Listening = Awaited<ReturnType<typeof listening>>;
 
 /** Listens; port 0 is any free port. */
-export async function listening(server: net.Server, host = "127.0.0.1", port = 0): Promise<Listening> {
+export async function listening(server: net.Server, host = "127.0.0.1", port = 0) {
   const sockets = new Set<net.Socket>();
   server.on("connection", (socket: net.Socket) => {
     sockets.add(socket);
@@ -27,9 +20,11 @@ export async function listening(server: net.Server, host = "127.0.0.1", port = 0
   };
   return {
     port: (server.address() as net.AddressInfo).port,
+    /** How many connections are open. */
     get open() {
       return sockets.size;
     },
+    /** Ends all connections, and keeps listening. */
     hangUp,
     async stop() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));

@@ -1,20 +1,13 @@
 /** A daemon with Kodis that push the changes of their volume. */
 
-import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
-import { type DaemonSetup, startTestDaemon, type TestDaemon } from "./daemon.ts";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
+import { type DaemonSetup, startTestDaemon } from "./daemon.ts";
 import { freeHost } from "./lane.ts";
 
-export interface PushingHouse {
-  readonly daemon: TestDaemon;
-  /** The sets, each with the id of its device. */
-  readonly sets: readonly { readonly set: KodiSimulator; readonly id: string }[];
-  /** Changes the volume of the next set; returns its device and level. */
-  change(): { readonly id: string; readonly level: number };
-  dispose(): Promise<void>;
-}
+export type PushingHouse = Awaited<ReturnType<typeof startPushingHouse>>;
 
 /** Starts so many sets, which push as soon as somebody follows. */
-export async function startPushingHouse(count: number, setup: DaemonSetup = {}): Promise<PushingHouse> {
+export async function startPushingHouse(count: number, setup: DaemonSetup = {}) {
   const daemon = await startTestDaemon({ ...setup, config: { discovery: { interfaces: ["none"] }, ...setup.config } });
   const sets = await Promise.all(
     Array.from({ length: count }, async (_, at) => {
@@ -36,7 +29,9 @@ export async function startPushingHouse(count: number, setup: DaemonSetup = {}):
   let changes = 0;
   return {
     daemon,
+    /** Each with the id of its device. */
     sets,
+    /** Changes the volume of the next set; returns its device and level. */
     change() {
       const one = sets[changes % count];
       if (!one) throw new Error("the house has no sets");

@@ -6,46 +6,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Shelf, shelfIn, writePictures } from "./real-kodi/pictures.ts";
+import { shelfIn, writePictures } from "./real-kodi/pictures.ts";
 import { clipFile, plugin, script, writeProfile } from "./real-kodi/profile.ts";
 import { kodiFile } from "./real-kodi/reasons.ts";
 import { settle } from "./real-kodi/settle.ts";
 
 export { whyNoKodi, whyNoTuner } from "./real-kodi/reasons.ts";
 
-export interface RealKodi {
-  readonly name: string;
-  /** Its own address, and ours at the other end of the wire: the one to discover from. */
-  readonly host: string;
-  readonly ourAddress: string;
-  readonly interfaceName: string;
-  readonly port: 8080;
-  /** WebSocket and bare TCP. */
-  readonly tcpPort: 9090;
-  /** Two minutes each, as Kodi sees them. */
-  readonly clips: { readonly video: string; readonly audio: string };
-  /** Installed and enabled: a video plug-in with the clip in it, and a script that opens dialogs (`yes-no`, `ok`, `context-menu`, `select`, `keyboard`, `number`: its first parameter). */
-  readonly plugin: typeof plugin;
-  readonly script: typeof script;
-  /** With the option `pictures`. */
-  readonly pictures: Shelf;
-  /** Its home folder; its log is `.kodi/temp/kodi.log` in there. */
-  readonly folder: string;
-  /** One JSON-RPC call over HTTP: the result, or an error with the answer in its message. */
-  call(method: string, params?: unknown): Promise<unknown>;
-  /** Any body over HTTP, and what came back. */
-  ask(body: unknown): Promise<unknown>;
-  /** As the user does it; resolves when the process has ended. */
-  quit(): Promise<void>;
-  /** Waits for the end of a process that somebody tells to end now; one that hangs is killed. */
-  ended(): Promise<void>;
-  /** Starts it again with the same profile. */
-  start(): Promise<void>;
-  /** Starts another renderer in its network, of the title that it is given. */
-  also(program: "gmediarender" | "rygel", title: string): void;
-  /** Ends it and takes away everything. */
-  stop(): Promise<void>;
-}
+export type RealKodi = Awaited<ReturnType<typeof startRealKodi>>;
 
 export interface RealKodiOptions {
   readonly name?: string;
@@ -64,7 +32,7 @@ const startWithin = 45_000;
 /** Now and then one hangs on its way out (players.md 2.3). */
 const endWithin = 10_000;
 
-export async function startRealKodi(options: RealKodiOptions = {}): Promise<RealKodi> {
+export async function startRealKodi(options: RealKodiOptions = {}) {
   const name = options.name ?? "Zapd Kodi";
   const password = options.password ?? null;
   const pvr = options.pvr ?? false;
@@ -102,22 +70,35 @@ export async function startRealKodi(options: RealKodiOptions = {}): Promise<Real
   }
   return {
     name,
+    /** Its own address, and ours at the other end of the wire: the one to discover from. */
     host,
-    clips,
-    plugin,
-    script,
-    pictures,
-    folder,
-    call,
-    ask,
-    port: 8080,
-    tcpPort: 9090,
     ourAddress: `10.77.${number}.1`,
     interfaceName: nameOf(number),
-    also: (program, title) => void child.stdin?.write(`${program} ${title}\n`),
+    port: 8080,
+    /** WebSocket and bare TCP. */
+    tcpPort: 9090,
+    /** Two minutes each, as Kodi sees them. */
+    clips,
+    /** Installed and enabled: a video plug-in with the clip in it, and a script that opens dialogs (`yes-no`, `ok`, `context-menu`, `select`, `keyboard`, `number`: its first parameter). */
+    plugin,
+    script,
+    /** With the option `pictures`. */
+    pictures,
+    /** Its home folder; its log is `.kodi/temp/kodi.log` in there. */
+    folder,
+    /** One JSON-RPC call over HTTP: the result, or an error with the answer in its message. */
+    call,
+    /** Any body over HTTP, and what came back. */
+    ask,
+    /** Waits for the end of a process that somebody tells to end now; one that hangs is killed. */
     ended: life.ended,
+    /** Starts it again with the same profile. */
     start: life.start,
+    /** Starts another renderer in its network, of the title that it is given. */
+    also: (program: "gmediarender" | "rygel", title: string) => void child.stdin?.write(`${program} ${title}\n`),
+    /** Ends it and takes away everything. */
     stop: life.stop,
+    /** As the user does it; resolves when the process has ended. */
     async quit() {
       const ended = life.ended();
       await call("Application.Quit");

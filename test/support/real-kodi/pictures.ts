@@ -5,30 +5,19 @@ import { join } from "node:path";
 import { plugin } from "./profile.ts";
 
 /** Where they are. */
-export interface Shelf {
-  /** Of the plug-in. */
-  readonly icon: string;
-  /** In a source: with a poster beside it, with a picture in it, and with neither. */
-  readonly film: string;
-  readonly poster: string;
-  readonly song: string;
-  readonly bare: string;
-  /** Of the first channel. */
-  readonly logo: string;
-  /** For screenshots: in a source, and in none. */
-  readonly shots: string;
-  readonly hidden: string;
-}
-
-export function shelfIn(folder: string): Shelf {
+export function shelfIn(folder: string) {
   const media = (name: string) => join(folder, "media", name);
   return {
+    /** Of the plug-in. */
     icon: join(folder, ".kodi/addons", plugin, "icon.png"),
+    /** In a source: with a poster beside it, with a picture in it, and with neither. */
     film: media("film.mp4"),
     poster: media("film-poster.jpg"),
     song: media("song.mp3"),
     bare: media("bare.mp4"),
+    /** Of the first channel. */
     logo: media("logo.png"),
+    /** For screenshots: in a source, and in none. */
     shots: join(folder, "shots/"),
     hidden: join(folder, "hidden/"),
   };
