@@ -129,7 +129,6 @@ export class CastSimulator extends SimulatedSet {
       transportId: this.#session?.transportId ?? null,
       level: this.#level,
       muted: this.#muted,
-      standBy: this.#standBy,
       playback: this.#player.state,
       /** How many connections are open. */
       clients: this.#clients.size,

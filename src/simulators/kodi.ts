@@ -5,10 +5,10 @@ import { SimulatedSet } from "./bench/set.ts";
 import { endScreensaver } from "./kodi/methods/input.ts";
 import { Model, type ReceivedCall } from "./kodi/model.ts";
 import type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
-import { openChannel, position, start, stop } from "./kodi/playback.ts";
+import { openChannel, start, stop } from "./kodi/playback.ts";
 import { web } from "./kodi/web.ts";
-import { closeDialog, type DialogKind, type DialogOptions, inFront, openDialog } from "./kodi/windows.ts";
-import { createWire, type Wire } from "./kodi/wire.ts";
+import { closeDialog, type DialogKind, type DialogOptions, openDialog } from "./kodi/windows.ts";
+import { createWire } from "./kodi/wire.ts";
 
 export type { ReceivedCall } from "./kodi/model.ts";
 export type { KodiSimulatorOptions, Power, SimulatedScreenshots } from "./kodi/options.ts";
@@ -35,7 +35,7 @@ export class KodiSimulator extends SimulatedSet {
   /** The last thousand calls, in order. */
   readonly calls: readonly ReceivedCall[];
   readonly #model: Model;
-  readonly #wire: Wire;
+  readonly #wire: ReturnType<typeof createWire>;
   readonly #tcp: Listener | null;
   readonly #http: Listener | null;
 
@@ -82,29 +82,16 @@ export class KodiSimulator extends SimulatedSet {
 
   /** A snapshot of the state. */
   get state() {
-    const { power, volume, muted, dialog, folder, screensaver, playing, launched } = this.#model;
+    const { power, volume, muted, dialog, folder, screensaver, playing } = this.#model;
     return {
       power,
       volume,
       muted,
       screensaver,
-      /** The window or dialog on top. */
-      window: inFront(this.#model).window,
       dialog: dialog?.kind ?? null,
       /** The folder of the plug-in in front; empty if there is none. */
       folder,
-      playback: playing && {
-        player: playing.player,
-        kind: playing.kind,
-        path: playing.path,
-        title: playing.title,
-        speed: playing.speed,
-        positionMs: position(playing),
-        durationMs: playing.durationMs,
-        channel: playing.channel?.id ?? null,
-      },
-      /** The last add-on that was started, with its parameters. */
-      launched: launched.at(-1) ?? null,
+      playback: playing && { path: playing.path, title: playing.title, channel: playing.channel?.id ?? null },
       /** How many clients are connected now. */
       clients: this.#wire.clients,
       /** Whether it is announced now. */

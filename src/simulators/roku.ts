@@ -10,7 +10,6 @@ import {
   goHome,
   type Media,
   playbackState,
-  position,
   startPlayback,
 } from "./roku/apps.ts";
 import { attachConsole } from "./roku/console.ts";
@@ -75,7 +74,7 @@ export class RokuSimulator extends SimulatedSet {
 
   /** A snapshot of the state. */
   get state() {
-    const { power, active, background, screensaver, channel, playback, volume, muted, held, ...model } = this.#model;
+    const { power, active, background, screensaver, channel, playback, volume, muted, ...model } = this.#model;
     return {
       power,
       volume,
@@ -87,15 +86,7 @@ export class RokuSimulator extends SimulatedSet {
       input: active?.startsWith("tvinput.") ? active : null,
       channel: channel?.number ?? null,
       background: [...background],
-      playback: playback && {
-        state: playbackState(playback),
-        positionMs: position(playback),
-        durationMs: playback.media.durationMs ?? null,
-        live: playback.media.live ?? false,
-        title: playback.media.title ?? null,
-      },
-      /** Keys that are down now. */
-      held: [...held],
+      playback: playback && { state: playbackState(playback) },
       lastLaunch: model.lastLaunch,
       sideloaded: model.sideloaded && { ...model.sideloaded },
       /** Whether it answers searches now. */

@@ -8,7 +8,7 @@ import { SimulatedSet } from "./bench/set.ts";
 import { createWebServer } from "./bench/websocket.ts";
 import { Connection, type EntryPort, PointerConnection, type SocketConnection } from "./webos/connection.ts";
 import { createDiscovery, createStacks, type Stack } from "./webos/discovery.ts";
-import { Model, type PlayState, powerState, type Received } from "./webos/model.ts";
+import { Model, type PlayState, type Received } from "./webos/model.ts";
 import { COMMON_NAME, type Prompting, type WebosSimulatorOptions } from "./webos/options.ts";
 import { applyButton, bringToFront, setFocus, setMuted, setPlayback, setVolume } from "./webos/remote.ts";
 
@@ -57,8 +57,9 @@ export class WebosSimulator extends SimulatedSet {
     model.togglePower = () =>
       this.enqueueInBackground(() => (model.power === "on" ? this.#powerOff() : this.powerOn()));
     if (securePort !== null && secure) this.#secure = this.#ssap("secure", securePort, certificate);
-    if (plainPort !== null && plain === "answers") this.#plain = this.#ssap("plain", plainPort, null);
-    if (plainPort !== null && plain === "resets") this.#plain = this.addPort(plainPort, createResettingServer);
+    if (plainPort !== null)
+      this.#plain =
+        plain === "answers" ? this.#ssap("plain", plainPort, null) : this.addPort(plainPort, createResettingServer);
     this.#stacks = createStacks(model);
     if (ssdp) this.setDiscovery(createDiscovery(model, this.#stacks));
   }
@@ -99,13 +100,10 @@ export class WebosSimulator extends SimulatedSet {
 
   /** A snapshot of the state. */
   get state() {
-    const { power, active, options, channel, playback, volume, muted, focused, prompt } = this.#model;
+    const { power, active, channel, playback, volume, muted, prompt } = this.#model;
     const ssap = [...this.#connections].filter((link) => link instanceof Connection);
-    const silent = power === "standby" && options.standby !== "active-standby";
     return {
       power,
-      /** The value of `getPowerState`; null if the set is off and answers nothing. */
-      powerState: silent ? null : powerState(this.#model),
       /** The id of the app in front, where inputs and live TV are apps too; null in standby. */
       activeApp: power === "on" ? active : null,
       channel: channel?.number ?? null,
@@ -113,8 +111,6 @@ export class WebosSimulator extends SimulatedSet {
       /** The real level, even if a soundbar hides it. */
       volume,
       muted,
-      /** Whether a text field has the focus. */
-      focused,
       /** Whether a pairing prompt is shown. */
       prompting: prompt !== null,
       /** How many SSAP connections are open, and how many are registered. */

@@ -135,7 +135,7 @@ const doings: Readonly<Record<string, (set: RokuSimulator) => unknown>> = {
   "is plugged in": (set) => set.start(),
   wakes: (set) => set.wake(),
   "is in standby": (set) => set.sleep("standby"),
-  "plays a film": (set) => set.play({ title: "Heidi", durationMs: 1_880_000 }),
+  "plays a film": (set) => set.play({ durationMs: 1_880_000 }),
   "prints a line": (set) => set.log("hello from the set"),
 };
 

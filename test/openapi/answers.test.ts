@@ -136,7 +136,7 @@ describe("what works", () => {
     const { host, port } = house.livingRoom;
     expect(await ask("addDevice", { body: { host, port } })).toMatchObject({ name: "Living Room" });
     await ask("changeDevice", { ...bedroom, body: { name: "Bedroom" } });
-    house.livingRoom.play({ title: "Heist", durationMs: 60_000 });
+    house.livingRoom.play({ durationMs: 60_000 });
     expect(await ask("getState", living)).toMatchObject({ state: { playback: { status: "playing" } } });
   });
 

@@ -7,7 +7,7 @@ import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 
 const asked = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
 
-test("a port refuses, hangs, drops, sends garbage or is slow until the fault ends, and stays the same port", async () => {
+test("a port refuses, hangs or is slow until the fault ends, and stays the same port", async () => {
   const set = await plugInRoku();
   const { host, port } = set;
   const answered = async () => {
@@ -23,18 +23,8 @@ test("a port refuses, hangs, drops, sends garbage or is slow until the fault end
   hanging.socket.write(asked);
   await Bun.sleep(50);
   expect([hanging.text(), hanging.closed()]).toEqual(["", false]);
-  await set.fault("drop");
-  await until("what hung is cut", hanging.closed);
-  const dropped = listen(host, port);
-  dropped.socket.write(asked);
-  await until("it is cut", dropped.closed);
-  expect(dropped.text()).toBe("");
-  await set.fault("garbage");
-  const noise = listen(host, port);
-  noise.socket.write(asked);
-  await until("noise comes", () => noise.text() !== "");
-  expect(noise.text()).not.toStartWith("HTTP/1.1");
   await set.fault("slow");
+  await until("what hung is cut", hanging.closed);
   const begun = performance.now();
   expect(await answered()).toStartWith("HTTP/1.1 200 OK");
   expect(performance.now() - begun).toBeGreaterThan(1_900);

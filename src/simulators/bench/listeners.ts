@@ -1,14 +1,13 @@
 /** The TCP ports of a set, with faults to inject. */
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTls, type TLSSocket, type TlsOptions } from "node:tls";
 
 /**
- * `refuse`: nothing listens. `hang`: connections are accepted and never answered. `drop`: the connection is closed at the
- * first bytes. `garbage`: random bytes are the answer. `slow`: everything is delayed by a second in each direction.
+ * `refuse`: nothing listens. `hang`: connections are accepted and never answered. `slow`: everything is delayed by a second
+ * in each direction.
  */
-export type Fault = "refuse" | "hang" | "drop" | "garbage" | "slow";
+export type Fault = "refuse" | "hang" | "slow";
 
 /** Creates the server of a port. It must pass every connection to `track` first. */
 export type Build = (track: (socket: Socket) => void) => Server;
@@ -51,7 +50,7 @@ export class Listener {
       const port = await this.#listen(() => this.#build(track), fault === null ? this.#port : 0);
       if (fault === null) this.#port = port;
       else this.#port = await this.#listen(() => createSlowServer(port, this.#host, track), this.#port);
-    } else this.#port = await this.#listen(() => createFaultyServer(fault, track), this.#port);
+    } else this.#port = await this.#listen(() => createHangingServer(track), this.#port);
     this.#wasOpen = true;
   }
 
@@ -102,13 +101,10 @@ export function createTlsServer(
   return server;
 }
 
-function createFaultyServer(kind: "hang" | "drop" | "garbage", track: (socket: Socket) => void): Server {
+function createHangingServer(track: (socket: Socket) => void): Server {
   return createServer((socket) => {
     track(socket);
-    socket.on("data", () => {
-      if (kind === "drop") socket.destroy();
-      if (kind === "garbage") socket.write(randomBytes(512));
-    });
+    socket.resume();
   });
 }
 

@@ -52,8 +52,7 @@ export class Player {
   get state() {
     const playing = this.#playing;
     if (playing === null) return null;
-    const { media, state } = playing;
-    return { url: media["contentId"], media, state, positionMs: position(playing), durationMs: playing.durationMs };
+    return { url: playing.media["contentId"], state: playing.state, positionMs: position(playing) };
   }
 
   /** A new app starts to number its sessions at 1. */

@@ -57,7 +57,6 @@ export class Model {
   screensaver = false;
   /** The text typed into the last keyboard. */
   typed = "";
-  readonly launched: { readonly id: string; readonly params: unknown }[] = [];
   lastChannel: number | null = null;
   /** Whether it has looked up its MAC address, which the first request for it starts. */
   knowsMac = false;

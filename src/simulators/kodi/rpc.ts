@@ -85,6 +85,6 @@ function errorOf(error: RpcError, id: unknown) {
 
 const KEPT_CALLS = 1_000;
 
-export function recordCall(model: Model, call: ReceivedCall): void {
+function recordCall(model: Model, call: ReceivedCall): void {
   pushCapped(model.calls, call, KEPT_CALLS);
 }

@@ -1,6 +1,6 @@
 /** The port for both WebSocket and bare TCP, with the frames of Kodi 20.1 including its faults, as observed. */
 import { createHash } from "node:crypto";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import type { Model } from "./model.ts";
 import { answerText } from "./rpc.ts";
 
@@ -97,15 +97,6 @@ const NOTHING = Buffer.alloc(0);
 const UNREAD_LIMIT = 4 * 1024 * 1024;
 const HEAD_LIMIT = 16 * 1024;
 
-/** The clients of the port for WebSocket and TCP, which asks for no password (players.md 7.1). */
-export interface Wire {
-  readonly clients: { readonly websocket: number; readonly tcp: number };
-  server(track: (socket: Socket) => void): Server;
-  broadcast(text: string): void;
-  /** Sends WebSocket clients the broken close frame, as Kodi does when it quits (players.md 7.1). */
-  sendGoodbye(): void;
-}
-
 type Via = "websocket" | "tcp";
 
 interface Client {
@@ -114,23 +105,25 @@ interface Client {
   goodbye(): void;
 }
 
-export function createWire(model: Model): Wire {
+/** The clients of the port for WebSocket and TCP, which asks for no password (players.md 7.1). */
+export function createWire(model: Model) {
   const clients = new Set<Client>();
   const count = (via: Via) => [...clients].filter((client) => (client.via ?? "tcp") === via).length;
   return {
     get clients() {
       return { websocket: count("websocket"), tcp: count("tcp") };
     },
-    server: (track) =>
+    server: (track: (socket: Socket) => void) =>
       createServer((socket) => {
         track(socket);
         const client = attach(socket, model);
         clients.add(client);
         socket.on("close", () => clients.delete(client));
       }),
-    broadcast(text) {
+    broadcast(text: string) {
       for (const client of clients) client.send(text);
     },
+    /** Sends WebSocket clients the broken close frame, as Kodi does when it quits (players.md 7.1). */
     sendGoodbye() {
       for (const client of clients) client.goodbye();
     },

@@ -42,7 +42,7 @@ export function bringToFront(model: Model, app: SimulatedApp, params: Record<str
   model.active = app.id;
   if (app.id === "tvinput.dtv") tune(model, params);
   if (app.id === MEDIA_ASSISTANT && params["u"] !== undefined)
-    model.playback = startPlayback(app.id, { title: params["u"], durationMs: 60_000 });
+    model.playback = startPlayback(app.id, { durationMs: 60_000 });
   if (app.id !== "dev") return;
   if (resumed) printStep(model, "Resume");
   else printRun(model, app.name);
@@ -118,7 +118,6 @@ export function lifecycle(model: Model, id: string): "active" | "background" | "
 export interface Media {
   durationMs?: number;
   live?: boolean;
-  title?: string;
 }
 
 export interface Playback {

@@ -114,7 +114,7 @@ export class Connection extends SocketConnection {
     const { id, type, uri } = message;
     if (type === "hello") {
       if (this.#model.firmware.hello === "none") request.outcome = "ignored";
-      else this.#send(helloOf(this.#model, id));
+      else this.#send(helloOf(this.#model));
     } else if (type === "register") this.#register(message, request);
     else if (type === "unsubscribe") this.#unsubscribe(id);
     else if (type === "subscribe" || type === "request") {
@@ -220,7 +220,7 @@ function keyOf(id: unknown): string {
 }
 
 /** As logged of a set on release 6.4.0, including `deviceOSVersion` 4.1.0 (home-assistant/core#131981). */
-function helloOf({ firmware, options }: Model, id: unknown): Payload {
+function helloOf({ firmware, options }: Model): Payload {
   const payload = {
     protocolVersion: 1,
     deviceType: "tv",
@@ -230,7 +230,7 @@ function helloOf({ firmware, options }: Model, id: unknown): Payload {
     deviceUUID: options.uuid,
     pairingTypes: firmware.pairingTypes,
   };
-  return { ...(firmware.hello === "with-id" ? { id } : {}), type: "hello", payload };
+  return { type: "hello", payload };
 }
 
 /** A list outside of `manifest` grants nothing: the client registers and gets 401 for everything (smart-tvs.md 2.3). */

@@ -8,7 +8,7 @@ export class Firmware {
   /** Sets before 2018 have no secure port (smart-tvs.md 2.2). */
   secure = false;
   /** From 2022 on the plain port accepts TCP and resets the upgrade (smart-tvs.md 2.2). */
-  plain: "answers" | "resets" | "closed" = "answers";
+  plain: "answers" | "resets" = "answers";
   /**
    * A manifest with a `signed` part is honoured; or permissions that only the signed part asks for are silently dropped
    * (aiowebostv#729); or pairing is refused before any prompt, even with a known key (home-assistant/core#172703).
@@ -16,8 +16,8 @@ export class Firmware {
   signed: "honoured" | "dropped" | "refused" = "honoured";
   /** The `pairingTypes` of the hello. */
   pairingTypes: readonly string[] = ["PIN", "PROMPT", "COMBINED"];
-  /** The response to the optional hello; some firmware leaves its `id` out (smart-tvs.md 2.3). */
-  hello: "with-id" | "without-id" | "none" = "without-id";
+  /** The response to the optional hello, without its `id` as of some firmware (smart-tvs.md 2.3). */
+  hello: "without-id" | "none" = "without-id";
   /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3). */
   systemInfo: "always" | "before-registration" = "always";
   /** Whether `volume` and `muted` are at the top or within `volumeStatus` (smart-tvs.md 2.4). */

@@ -44,12 +44,11 @@ export const addons: Methods = {
   ),
   "Addons.ExecuteAddon": method(
     { addonid, params: either(anything, listOf(text), text), wait: flag },
-    (model, { addonid, params: given }) => {
+    (model, { addonid }) => {
       const addon = find(model, addonid);
       if (model.dialog !== null) return;
       model.screensaver = false;
       model.emit("launch", `launched "${addon.name}"`);
-      model.launched.push({ id: addon.id, params: given ?? null });
       if (addon.content === "executable") return;
       const window = { audio: WINDOWS["music"], image: WINDOWS["pictures"], video: VIDEOS }[addon.content];
       go(model, window ?? VIDEOS, `plugin://${addon.id}/`);

@@ -235,7 +235,7 @@ async function rokus(stage: Stage, daemon: Daemon, count: number): Promise<{ set
 async function polled(stage: Stage): Promise<Row[]> {
   const daemon = await stage.daemon();
   const sets = await rokus(stage, daemon, polledSets);
-  for (const [at, { set }] of sets.entries()) if (at % 2 === 0) set.play({ title: "0", durationMs: 3_600_000 });
+  for (const [at, { set }] of sets.entries()) if (at % 2 === 0) set.play({ durationMs: 3_600_000 });
   const follow = async () => {
     const stream = new EventStream({ to: daemon.port });
     stage.atEnd(() => stream.close());
@@ -255,7 +255,7 @@ async function polled(stage: Stage): Promise<Row[]> {
     await Bun.sleep(afterMs);
     const from = stream.frames.length;
     const since = performance.now();
-    if (plays) set.play({ title: "0", durationMs: 3_600_000 + ++changes * 1_000 });
+    if (plays) set.play({ durationMs: 3_600_000 + ++changes * 1_000 });
     else
       await fetch(`http://${set.host}:${set.port}/launch/${set.state.activeApp === "12" ? "837" : "12"}`, {
         method: "POST",
