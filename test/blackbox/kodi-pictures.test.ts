@@ -37,13 +37,8 @@ async function added({ host, port, ports }: KodiSimulator, web = port): Promise<
   return (await succeed(daemon, "addDevice", { body })).id;
 }
 
-interface Shown {
-  readonly type: string | null;
-  readonly bytes: Uint8Array;
-}
-
 /** The picture at a path of the device; a refusal fails the test. */
-async function shown(id: string, path: string): Promise<Shown> {
+async function shown(id: string, path: string) {
   const response = await fetch(`${daemon.url}/devices/${encodeURIComponent(id)}${path}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   if (response.status !== 200) throw new Error(`${response.status} ${Buffer.from(bytes).toString()}`);
@@ -55,7 +50,7 @@ async function none(id: string, path: string, ...codes: string[]) {
   return refused(await daemon.api("GET", `/devices/${encodeURIComponent(id)}${path}`), ...codes);
 }
 
-const isPng = ({ type, bytes }: Shown) =>
+const isPng = ({ type, bytes }: Awaited<ReturnType<typeof shown>>) =>
   type === "image/png" && Buffer.from(bytes.subarray(1, 4)).toString() === "PNG" && bytes.length > 100;
 const open = (id: string, app: string) => succeed(daemon, "launchApp", { id, body: { app } });
 const playing = async (id: string) => (await succeed(daemon, "getState", { id })).state.playback;

@@ -8,7 +8,7 @@ import { answered, attacks } from "../security/pages.ts";
 import { noBrowser, startBrowser } from "../support/browser.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
-import { startTap, type Tap } from "../support/tap.ts";
+import { startTap } from "../support/tap.ts";
 
 const keyPath = "/v1/devices/set/remote/key";
 const rebound = "<!doctype html><title>page</title>";
@@ -60,7 +60,7 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
   }
   const base = ({ port }: { port: number }) => `http://127.0.0.1:${port}`;
   /** Tries every attack in turn; the statuses with which the daemon answered, by the attack's name. */
-  async function everything(origin: string, tap: Tap): Promise<Map<string, number[]>> {
+  async function everything(origin: string, tap: Awaited<ReturnType<typeof startTap>>): Promise<Map<string, number[]>> {
     const said = new Map<string, number[]>();
     for (const [name, attack] of Object.entries(attacks)) {
       const before = tap.statuses.length;

@@ -11,7 +11,7 @@ import { createCertificateFor } from "../../src/simulators/bench/certificate.ts"
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { type Ended, runZapd } from "../cli/program.ts";
 import { refusals } from "../mqtt/home-assistant-schema.ts";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
@@ -24,12 +24,6 @@ const archive = zipSync({
 const sha256 = createHash("sha256").update(archive).digest("hex");
 const certificate = createCertificateFor("localhost");
 
-interface House {
-  readonly daemon: TestDaemon;
-  readonly sets: readonly RokuSimulator[];
-  readonly ids: readonly string[];
-}
-
 describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
   let broker: Mosquitto;
   const folder = testFolder();
@@ -39,10 +33,11 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     response.end(archive);
   });
   let origin = "";
+  type House = Awaited<ReturnType<typeof house>>;
   const houses: House[] = [];
   const [lab, bar] = [() => houses[0] as House, () => houses[1] as House];
 
-  async function house(site: string, commands: string, names: readonly string[]): Promise<House> {
+  async function house(site: string, commands: string, names: readonly string[]) {
     const mqtt = { url: `mqtt://127.0.0.1:${broker.port}`, site, site_labels: [`at=${site}`], commands };
     const config = {
       mqtt: { ...mqtt, ca: join(folder, "ca.pem"), home_assistant: true },

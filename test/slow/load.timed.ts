@@ -53,17 +53,10 @@ test.skipIf(noWrk !== null)(
   (seconds + 30) * 1_000,
 );
 
-interface Typed {
-  /** The letters that each set took, by the daemon's answers, in order. */
-  readonly taken: readonly string[];
-  readonly failed: number;
-  readonly p99: number;
-  readonly perSecond: number;
-}
-
 /** Types on all sets from index `from` on: ten letters a second on each. */
-async function type(from: number): Promise<Typed> {
+async function type(from: number) {
   const latencies: number[] = [];
+  /** The letters that each set took, by the daemon's answers, in order. */
   const taken = Array<string>(count).fill("");
   let failed = 0;
   const began = performance.now();
@@ -94,7 +87,7 @@ async function type(from: number): Promise<Typed> {
 }
 
 /** The same, and compares what each set received: nothing lost, nothing twice, nothing out of order. */
-async function typeAndCompare(from: number): Promise<Typed> {
+async function typeAndCompare(from: number) {
   const before = await sets.ask("typed", {});
   const typed = await type(from);
   expect(typed.failed).toBe(0);
@@ -103,7 +96,7 @@ async function typeAndCompare(from: number): Promise<Typed> {
   return typed;
 }
 
-let r2: Typed;
+let r2: Awaited<ReturnType<typeof type>>;
 test(
   "R2 a thousand keys a second over a hundred sets: none lost, none twice, none out of order",
   async () => {

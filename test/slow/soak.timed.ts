@@ -59,14 +59,8 @@ const rare: typeof mix = [
   (turn) => ["POST", `/devices/S${turn % setCount}/apps/refresh`],
 ];
 
-interface Sample {
-  /** Minutes since the start. */
-  readonly at: number;
-  readonly rssMiB: number;
-  readonly descriptors: number;
-}
-
-function sample(at: number): Sample {
+/** `at` is in minutes since the start. */
+function sample(at: number) {
   const rssMiB = residentMiB(daemon.process);
   return { at, rssMiB, descriptors: readdirSync(`/proc/${daemon.process.pid}/fd`).length };
 }
@@ -78,7 +72,7 @@ test.skipIf(!linux)(
     const began = performance.now();
     const elapsed = () => (performance.now() - began) / 60_000;
     const statuses = new Map<number, number>();
-    const samples: Sample[] = [];
+    const samples: ReturnType<typeof sample>[] = [];
     const lateness: number[] = [];
     let sent = 0;
     let over = false;

@@ -2,13 +2,7 @@
 import { randomUUID } from "node:crypto";
 import { Bonjour } from "bonjour-service";
 
-export interface Announced {
-  readonly name: string;
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
-export function announce(type: string, txt: Readonly<Record<string, string>>, port = 4_242): Announced {
+export function announce(type: string, txt: Readonly<Record<string, string>>, port = 4_242) {
   // bonjour-service passes these options on to multicast-dns, without declaring them.
   const options = { interface: "127.0.0.1", bind: "0.0.0.0" } as ConstructorParameters<typeof Bonjour>[0];
   const bonjour = new Bonjour(options, () => {});
@@ -17,6 +11,6 @@ export function announce(type: string, txt: Readonly<Record<string, string>>, po
   return {
     name,
     port,
-    stop: () => new Promise((resolve) => bonjour.unpublishAll(() => bonjour.destroy(() => resolve()))),
+    stop: () => new Promise<void>((resolve) => bonjour.unpublishAll(() => bonjour.destroy(() => resolve()))),
   };
 }

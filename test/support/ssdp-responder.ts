@@ -2,18 +2,13 @@
 import { randomUUID } from "node:crypto";
 import dgram from "node:dgram";
 
-export interface Responder {
-  /** The target to search for. */
-  readonly target: string;
-  /** The searches received, as text. */
-  readonly searches: string[];
-  stop(): void;
-}
+export type Responder = Awaited<ReturnType<typeof startResponder>>;
 
-/** Starts to answer; `reply` gets the number of the search, from 1, and returns the datagrams to send. */
-export async function startResponder(
-  reply: (number: number, target: string) => readonly (string | Uint8Array)[],
-): Promise<Responder> {
+/**
+ * Starts to answer searches for its target, which it gives back with the texts of the searches that came; `reply` gets the
+ * number of the search, from 1, and returns the datagrams to send.
+ */
+export async function startResponder(reply: (number: number, target: string) => readonly (string | Uint8Array)[]) {
   const target = `zapd-test:${randomUUID()}`;
   const searches: string[] = [];
   const socket = dgram.createSocket({ type: "udp4", reuseAddr: true });

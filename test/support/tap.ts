@@ -3,15 +3,8 @@ import net from "node:net";
 import { joined } from "./joined.ts";
 import { listening } from "./listening.ts";
 
-export interface Tap {
-  readonly port: number;
-  /** The statuses of the answers, in order. */
-  readonly statuses: readonly number[];
-  stop(): Promise<void>;
-}
-
-/** Leads to a port of 127.0.0.1. */
-export async function startTap(target: number): Promise<Tap> {
+/** Leads to a port of 127.0.0.1. The statuses are in the order of the answers. */
+export async function startTap(target: number) {
   const statuses: number[] = [];
   const server = net.createServer((client) => {
     const daemon = net.connect(target, "127.0.0.1");

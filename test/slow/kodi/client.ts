@@ -1,5 +1,5 @@
 /** What a Kodi is asked, simulated or real, over HTTP and bare TCP; and a daemon beside a real one. */
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 import { startTestDaemon } from "../../support/daemon.ts";
 import type { RealKodi } from "../../support/real-kodi.ts";
 
@@ -44,13 +44,10 @@ export function startDaemonBeside({ interfaceName }: RealKodi) {
   return startTestDaemon({ config: { discovery, devices: { request_timeout_ms: 4_000 } } });
 }
 
-/** What comes over the bare TCP port: objects back to back. */
-export interface Listening {
-  readonly socket: Socket;
-  readonly messages: () => Record<string, unknown>[];
-}
+export type Listening = Awaited<ReturnType<typeof listen>>;
 
-export async function listen(host: string, port: number): Promise<Listening> {
+/** What comes over the bare TCP port: objects back to back. */
+export async function listen(host: string, port: number) {
   const pieces: Uint8Array[] = [];
   const socket = connect(port, host);
   socket.on("data", (piece: Uint8Array) => pieces.push(piece));

@@ -20,14 +20,7 @@ const run = promisify(execFile);
 /** The Ethernet port of most sets, 100 Mbit/s, and the package that is sent over it. */
 const link = { bytes_per_s: 12_500_000, size: sizes.indexOf(10) } as const;
 
-interface Sent {
-  readonly ours_ms: number;
-  readonly curl_ms: number;
-  /** Bytes that the daemon sent to the set, for one byte of the package. */
-  readonly bytes: number;
-  /** How far the daemon's memory rose above what it was, in MB. */
-  readonly memory_mb: number;
-}
+type Sent = Awaited<ReturnType<typeof sendBoth>>;
 
 async function measure(stage: Stage): Promise<Row[]> {
   const folder = stage.folder();
@@ -123,8 +116,11 @@ const developerSet = async (stage: Stage): Promise<SetPlace> => {
   return set;
 };
 
-/** Each way to a new set, through a new daemon: neither finds what the other left. */
-async function sendBoth(stage: Stage, { path, bytes }: Package, bytes_per_s?: number): Promise<Sent> {
+/**
+ * Each way to a new set, through a new daemon: neither finds what the other left. Gives how far the daemon's memory rose
+ * above what it was, and the bytes that the daemon sent to the set for one byte of the package.
+ */
+async function sendBoth(stage: Stage, { path, bytes }: Package, bytes_per_s?: number) {
   const plug = async (): Promise<SetPlace> => {
     const set = await developerSet(stage);
     if (bytes_per_s === undefined) return set;
