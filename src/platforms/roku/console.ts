@@ -4,7 +4,8 @@
  */
 import { DeviceError, hasReason, ZapdError } from "../../api/errors.ts";
 import { overlap } from "../../system/overlap.ts";
-import { until } from "../../system/sleep.ts";
+import { neverAborted, until } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";
 import { developerHint } from "./ecp.ts";
@@ -47,7 +48,7 @@ export class RokuConsole implements Console {
   /** The lines after `cursor`, and how many are no longer kept; a cursor of another run of the daemon counts as none. */
   async read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
     if (!this.#connection?.open) {
-      this.#attaching ??= this.#attach(AbortSignal.timeout(attachTimeoutMs)).finally(() => {
+      this.#attaching ??= this.#attach(deadline(attachTimeoutMs, neverAborted)).finally(() => {
         this.#attaching = undefined;
       });
     }
@@ -82,17 +83,20 @@ export class RokuConsole implements Console {
     const connection = new Connection((bytes) => (isLive ? this.#ring : replay).add(bytes));
     // Set before it is open, so that `close` ends it.
     this.#connection = connection;
-    await this.#prove(signal);
-    await connection.connect(this.#address, signal);
-    const start = performance.now();
-    const silentForMs = () => performance.now() - Math.max(connection.receivedAt, start);
-    const isReplayed = () => !connection.open || silentForMs() >= replaySilenceMs;
-    await until(isReplayed, { everyMs: pollEveryMs, timeoutMs: replayTimeoutMs, signal });
-    if (replay.newest(overlapLines).some((line) => inUseMessage.test(line))) {
+    try {
+      await this.#prove(signal);
+      await connection.connect(this.#address, signal);
+      const start = performance.now();
+      const silentForMs = () => performance.now() - Math.max(connection.receivedAt, start);
+      const isReplayed = () => !connection.open || silentForMs() >= replaySilenceMs;
+      await until(isReplayed, { everyMs: pollEveryMs, timeoutMs: replayTimeoutMs, signal });
+      if (replay.newest(overlapLines).some((line) => inUseMessage.test(line)))
+        throw new ZapdError("console_in_use", "already serves its developer console to another program", {
+          hint: "Close the editor, telnet or log viewer that is connected to it, then try again",
+        });
+    } catch (error) {
       connection.close();
-      throw new ZapdError("console_in_use", "already serves its developer console to another program", {
-        hint: "Close the editor, telnet or log viewer that is connected to it, then try again",
-      });
+      throw error;
     }
     isLive = true;
     if (this.#ring.count === 0) {

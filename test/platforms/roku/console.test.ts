@@ -16,6 +16,7 @@ afterAll(async () => {
 });
 
 interface Bench {
+  readonly port: number;
   readonly console: RokuConsole;
   readonly clients: net.Socket[];
   /** Says these pieces, each as a packet of its own. */
@@ -44,6 +45,7 @@ async function bench(...greeting: (string | Uint8Array)[]): Promise<Bench> {
     return stop();
   });
   return {
+    port,
     console,
     clients,
     say: async (...pieces) => {
@@ -168,6 +170,18 @@ describe.concurrent("the connection", () => {
     expect(await codeOf(console.read(null, never))).toBe("console_in_use");
     await until("it is let go", () => clients[0]?.readyState !== "open");
   });
+
+  test("that takes too long fails as a timeout, and is not held; the next one is told all", async () => {
+    const { port, clients } = await bench("one\r\n");
+    // Who it is takes nearly all of the time: the end of the replay comes too late.
+    let provingMs = 7_750;
+    const console = new RokuConsole({ host: "127.0.0.1", port }, () => Bun.sleep(provingMs));
+    cleanups.push(() => console.close());
+    expect(await codeOf(console.read(null, never))).toBe("device_timeout");
+    await until("it is let go", () => clients.every(({ readyState }) => readyState !== "open"));
+    provingMs = 0;
+    expect((await console.read(null, never)).lines).toEqual(["one"]);
+  }, 60_000);
 
   test("that is refused says what to turn on", async () => {
     const console = new RokuConsole({ host: "127.0.0.1", port: await freePort() });
