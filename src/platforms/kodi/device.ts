@@ -225,7 +225,8 @@ export class KodiDevice {
       const opening = this.#reconnecting.use(within, { eager });
       return await (eager ? unlessSlept(opening) : opening);
     } catch (error) {
-      throw this.explainFailure(error);
+      // A refused socket says nothing of a Kodi with a web server.
+      throw this.#http ? error : this.explainFailure(error);
     }
   }
 

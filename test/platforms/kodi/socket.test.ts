@@ -4,9 +4,11 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { has } from "../../contract/bench.ts";
+import { freePort } from "../../support/daemon.ts";
 import { failureOf } from "../../support/failure.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
-import { cleanups, never, tidy } from "../harness.ts";
+import { cleanups, lineTo, never, tidy } from "../harness.ts";
 import { doneTo, startKodi } from "./harness.ts";
 
 tidy();
@@ -54,4 +56,18 @@ test("one whose firewall drops what comes to its socket is logged in to in time"
   const begun = performance.now();
   expect((await connection.state?.read(never))?.power).toBe("on");
   expect(performance.now() - begun).toBeLessThan(5_000);
+});
+
+test("one whose web server answers does not go off where its socket is refused", async () => {
+  const player = await startKodi({ password: "popcorn", tcpPort: null });
+  const { host, port, uuid } = player;
+  const { connection, told } = await lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, {
+    lead: { host, port, announced: { type: "_xbmc-jsonrpc-h._tcp", uuid } },
+    ports: { websocket: await freePort() },
+    given: { user: "kodi", password: "popcorn" },
+  });
+  // It announces nothing, so it gets no login; from the second time on the socket is tried in place of that.
+  for (let round = 0; round < 2; round++)
+    expect(await failureOf(has(connection.state).read(never))).toMatch(/^device_unproven/);
+  expect(told.ended).toEqual([]);
 });
