@@ -178,6 +178,7 @@ export class KodiDevice {
     this.isAsleep = isAsleep;
     this.#shutsDownUntil = performance.now() + shutdownMs;
     this.pushed.invalidate();
+    this.field.forget();
     this.#emit({ type: "disconnected", why: "going_off" });
     this.#reconnecting.drop();
   }

@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
+import { kodi } from "../../../src/platforms/kodi/adapter.ts";
+import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { readPlaying } from "../../../src/platforms/kodi/protocol.ts";
 import { PushedState } from "../../../src/platforms/kodi/pushed.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
 import { startRelay } from "../../support/relay.ts";
-import { cleanups, never, passing, tidy } from "../harness.ts";
-import { doneTo, lineToKodi, startKodi } from "./harness.ts";
+import { cleanups, lineTo, never, passing, tidy } from "../harness.ts";
+import { doneTo, lineToKodi, startAnswering, startKodi } from "./harness.ts";
 
 const passed = passing();
 tidy();
@@ -99,4 +101,25 @@ test("pictures that are paused beside the music do not pause that", async () => 
     expect(state?.playback?.status).toBe("playing");
     return player.calls.filter(({ method }) => method === "Player.GetProperties").length > 1;
   });
+});
+
+test("what was typed before it went off is not sent again with the next text", async () => {
+  const texts: unknown[] = [];
+  const player = await startAnswering({
+    // A keyboard whose text cannot be read, so that what was typed is remembered.
+    "GUI.GetProperties": () => ({ currentwindow: { id: 10_156, label: "" } }),
+    "Input.SendText": ({ text }) => {
+      texts.push(text);
+      return "OK";
+    },
+    "System.GetProperties": () => ({ canshutdown: true }),
+    "System.Shutdown": () => "OK",
+  });
+  const { connection } = await lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, { lead: player.address });
+  for (const text of ["pop", "corn"]) await connection.text?.type(text, never);
+  await connection.power?.off?.(never);
+  // It is on again.
+  passed.ms = 4_000;
+  await connection.text?.type("Dune", never);
+  expect(texts).toEqual(["pop", "popcorn", "Dune"]);
 });
