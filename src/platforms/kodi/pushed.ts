@@ -5,6 +5,8 @@ import { addonOf, appOf, describePlayback, type Playing, readTime } from "./prot
 
 /** The window in front is not pushed, so the state is read again after this. */
 const freshForMs = 1_000;
+/** More than one list of add-ons holds. */
+const maxNames = 10_000;
 
 export interface Reading {
   readonly playing: Playing | null;
@@ -50,6 +52,7 @@ export class PushedState {
   }
 
   rememberName(id: string, name: string): void {
+    if (this.#names.size >= maxNames) this.#names.clear();
     this.#names.set(id, name);
   }
 

@@ -52,6 +52,18 @@ test("a scan of the library, and add-ons that notify all the time, neither spoil
   expect(pushed.isKnown).toBe(true);
 });
 
+test("names of add-ons are kept, but not without end", () => {
+  const pushed = new PushedState();
+  pushed.rememberName("plugin.video.x", "X");
+  expect(pushed.appNamed("plugin.video.x").name).toBe("X");
+  for (let at = 0; at < 20_000; at++) pushed.rememberName(`plugin.video.${at}`, "One of many");
+  expect(["x", "0", "19999"].map((one) => pushed.appNamed(`plugin.video.${one}`).name)).toEqual([
+    "plugin.video.x",
+    "plugin.video.0",
+    "One of many",
+  ]);
+});
+
 test("a player that winds tells how fast, so that its position is known", () => {
   const pushed = new PushedState();
   const playing = readPlaying(1, { speed: 4, time: { minutes: 2 }, totaltime: { hours: 1 } }, {}, {});
