@@ -5,7 +5,7 @@ import { SleepWatch } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
-import { connectControls, controlsOf, restrictedControls } from "./controls.ts";
+import { connectControls } from "./controls.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { accessHint, Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
 import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
@@ -31,10 +31,26 @@ export const roku: Platform<RokuMemory> = {
   connect: connectRoku,
 };
 
-/** The capabilities that each access mode withholds (1.2). Launching has been seen to work in limited mode. */
+/** What needs keys, lists or the player, and so network access that is Enabled (1.2). */
+const restricted: readonly Capability[] = [
+  "apps",
+  "stop",
+  "keys",
+  "text",
+  "power_on",
+  "playback",
+  "media",
+  "icons",
+  "volume",
+  "mute",
+  "inputs",
+  "channels",
+];
+
+/** The capabilities that each access mode withholds. Launching has been seen to work in limited mode. */
 const withheldIn: Partial<Record<string, readonly Capability[]>> = {
-  limited: ["apps", "stop", "keys", "text", "power_on", ...restrictedControls],
-  disabled: ["state", "apps", "launch", "stop", "keys", "text", "power_on", ...restrictedControls],
+  limited: restricted,
+  disabled: ["state", "launch", ...restricted],
 };
 
 function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
@@ -47,8 +63,13 @@ function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
 
 function describeRoku(facts: Facts, memory: RokuMemory): Description {
   const keys = keysOf(facts, memory);
-  const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text", ...controlsOf(facts, keys)]);
+  const has = new Set<Capability>(["state", "apps", "launch", "stop", "keys", "text", "playback", "media", "icons"]);
   if (keys.has("power-on")) has.add("power_on");
+  if (keys.has("volume-up")) has.add("volume");
+  // A player does not know whether its TV is muted, and the key only toggles.
+  if (keys.has("mute") && facts.kind !== "player") has.add("mute");
+  if (keys.has("input-hdmi1")) has.add("inputs");
+  if (facts.kind === "tv") has.add("channels");
   if (memory.developer !== false) has.add("dev").add("screenshot");
   return { has, keys, withheld: new Set(withheldIn[facts.access ?? "full"] ?? []), hint: accessHint };
 }

@@ -3,10 +3,8 @@ import { hasCode, ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { childrenOf, childText, readXml } from "../../transport/xml.ts";
 import {
-  type Capability,
   type Confirmed,
   type Connection,
-  type Facts,
   type Key,
   type MediaItem,
   type PlatformChannel,
@@ -22,30 +20,6 @@ const mediaAssistant = { id: "782875", name: "Media Assistant" } as const;
 const tunerApp = "tvinput.dtv";
 const tunePolling = { timeoutMs: 3_000, everyMs: 200 } as const;
 const maxChannels = 5_000;
-
-/** The capabilities of a model, given its keys, beyond those that every Roku has. */
-export function controlsOf({ kind }: Facts, keys: ReadonlySet<Key>): Capability[] {
-  const hasSound = keys.has("volume-up");
-  return [
-    ...(["playback", "media", "icons"] as const),
-    ...(hasSound ? (["volume"] as const) : []),
-    // A player does not know whether its TV is muted, and the key only toggles.
-    ...(hasSound && kind !== "player" ? (["mute"] as const) : []),
-    ...(keys.has("input-hdmi1") ? (["inputs"] as const) : []),
-    ...(kind === "tv" ? (["channels"] as const) : []),
-  ];
-}
-
-/** The controls that need the network access to be Enabled (1.2), as they need keys, lists or the player. */
-export const restrictedControls: readonly Capability[] = [
-  "playback",
-  "media",
-  "icons",
-  "volume",
-  "mute",
-  "inputs",
-  "channels",
-];
 
 export function connectControls(
   target: RokuTarget,
