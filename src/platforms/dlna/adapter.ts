@@ -130,13 +130,7 @@ function describe(_facts: Facts, memory: DlnaMemory): Description {
 function connect(target: DlnaTarget, platformHost: PlatformHost, emit: Emit<DlnaMemory>): Connection {
   const renderer = new Renderer(target, platformHost, emit);
   return {
-    state: {
-      read: (signal) => renderer.read(signal),
-      readParts: (parts, signal) => renderer.readParts(parts, signal),
-      get pushes() {
-        return renderer.pushes;
-      },
-    },
+    state: renderer,
     ...controlsOf(renderer),
     close: () => renderer.close(),
   };

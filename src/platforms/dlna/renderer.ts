@@ -1,4 +1,4 @@
-/** One renderer: calls to its services, its state, and its events. */
+/** One renderer: calls to its services, its events, and its state, as `state` of a connection. */
 import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type RequestOptions } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
