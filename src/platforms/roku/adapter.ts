@@ -77,17 +77,9 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
 function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>): Connection {
   const ecp = new Ecp(target, platformHost, emit, () => keysOf(target.facts, target.memory).has("power-on"));
   const apps = new RokuApps(ecp, () => target.memory.developer === true);
-  const state = new RokuState(ecp, target);
   const developer = connectDeveloper(target, ecp, apps, platformHost, emit);
   return {
-    state: {
-      read: (signal) => state.read(signal),
-      readParts: (parts, signal) => state.readParts(parts, signal),
-      // An access mode that withholds the list of apps withholds the player, too (1.2), and may still let an app play a file.
-      get showsPlayback() {
-        return ecp.listsApps;
-      },
-    },
+    state: new RokuState(ecp, target),
     apps: {
       list: (signal) => apps.list(signal),
       launch: (id, params, signal) => apps.launch(id, params, signal),

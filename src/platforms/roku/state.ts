@@ -26,6 +26,11 @@ export class RokuState {
     this.#target = target;
   }
 
+  /** An access mode that withholds the list of apps withholds the player, too (1.2), and may still let an app play a file. */
+  get showsPlayback(): boolean {
+    return this.#ecp.listsApps;
+  }
+
   /** The failure of one document leaves the others; when all fail, the failure of the first is thrown. */
   async read(signal: AbortSignal): Promise<PlatformState> {
     const unknown: PlatformState = { ...nothingShown, power: "unknown", screensaver: null, volume: null };
