@@ -4,7 +4,7 @@ import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
 import { playerKeys } from "../player-keys.ts";
-import { describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
+import { actions, describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
 
 /** A renderer may still be loading a file when the command to play it arrives. */
@@ -12,13 +12,6 @@ const readyTimeoutMs = 5_000;
 /** Illegal MIME type; resource not found; format not supported for playback; the transport is locked (AVTransport:1, 2.4). */
 const faults = { type: 714, missing: 716, format: 704, unready: 701, locked: 705 } as const;
 
-const actions: Readonly<Record<PlaybackCommand, string>> = {
-  play: "Play",
-  pause: "Pause",
-  stop: "Stop",
-  next: "Next",
-  previous: "Previous",
-};
 /** The status in which a refused command has nothing to do. */
 const statusAfter: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
   play: ["playing", "buffering"],

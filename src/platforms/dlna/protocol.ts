@@ -6,7 +6,7 @@ import type { Answer } from "../../transport/http.ts";
 import { escaped, type SoapValues } from "../../transport/soap.ts";
 import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
 import { documentText, readXml } from "../../transport/xml.ts";
-import type { Address, Facts, Kind, Lead, MediaItem, Playback, SsdpAnswer } from "../platform.ts";
+import type { Address, Facts, Kind, Lead, MediaItem, Playback, PlaybackCommand, SsdpAnswer } from "../platform.ts";
 import { locationOf } from "../query.ts";
 import type { DlnaMemory, Service } from "./memory.ts";
 import { stackOf } from "./stacks.ts";
@@ -87,20 +87,22 @@ function kindOf(words: string): Kind {
 
 /** What AVTransport can do, by its document. */
 export function readTransport(text: string): Pick<DlnaMemory, "actions" | "seeks"> {
-  const { actions, values } = readUpnpService(text);
+  const { actions: own, values } = readUpnpService(text);
   const units = values("A_ARG_TYPE_SeekMode");
   const hasTime = units.length === 0 || units.includes("REL_TIME");
-  return { actions: actions.filter((name) => usedActions.has(name)), seeks: actions.includes("Seek") && hasTime };
+  return { actions: own.filter((name) => usedActions.has(name)), seeks: own.includes("Seek") && hasTime };
 }
 
-const usedActions: ReadonlySet<string> = new Set([
-  "Play",
-  "Pause",
-  "Stop",
-  "Next",
-  "Previous",
-  "GetCurrentTransportActions",
-]);
+/** The actions of AVTransport for the commands of a player. */
+export const actions: Readonly<Record<PlaybackCommand, string>> = {
+  play: "Play",
+  pause: "Pause",
+  stop: "Stop",
+  next: "Next",
+  previous: "Previous",
+};
+
+const usedActions: ReadonlySet<string> = new Set([...Object.values(actions), "GetCurrentTransportActions"]);
 
 /** For a document without a range. */
 export const usualRange = { min: 0, max: 100, step: 1 } as const;
@@ -129,7 +131,7 @@ export function readPosition(status: Playback["status"], position: SoapValues): 
   const item = readItem(position.get("TrackMetaData") ?? "");
   return {
     status,
-    position_ms: readTime(position.get("RelTime")) ?? null,
+    position_ms: readTime(position.get("RelTime")),
     duration_ms: duration === 0 ? null : duration,
     live: null,
     title: item("title"),
