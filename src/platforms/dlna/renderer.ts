@@ -1,7 +1,7 @@
 /** One renderer: calls to its services, its events, and its state, as `state` of a connection. */
 import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp, type Read, type ReadOptions, type RequestOptions } from "../../transport/http.ts";
-import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
+import { askSoap, type SoapAction, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
   type Emit,
   emptySet,
@@ -12,7 +12,7 @@ import {
   stateParts,
 } from "../platform.ts";
 import { Events } from "./events.ts";
-import type { DlnaMemory, DlnaTarget, Service } from "./memory.ts";
+import type { DlnaMemory, DlnaTarget } from "./memory.ts";
 import { levelOf, ownVolume, type Range, readDescription, readPosition, readStatus, usualRange } from "./protocol.ts";
 import { type Stack, stacks } from "./stacks.ts";
 
@@ -42,6 +42,14 @@ export class Renderer {
   readonly #target: DlnaTarget;
   readonly #http: DeviceHttp;
   readonly #emit: Emit<DlnaMemory>;
+  /** Calls to its services. */
+  readonly #soap: Pick<DeviceHttp, "read" | "command"> = {
+    read: (path, signal, options = {}) => {
+      const proven = performance.now() - this.#provenAt >= proofValidMs;
+      return this.#http.read(path, signal, { ...this.#withConnection(options), maxBytes: answerBytes, proven });
+    },
+    command: (path, signal, options = {}) => this.#http.command(path, signal, this.#withConnection(options)),
+  };
   readonly #events: Events;
   #provenAt = Number.NEGATIVE_INFINITY;
   /** The level that was set last, and its value in the renderer's range, which it may round. */
@@ -85,16 +93,7 @@ export class Renderer {
 
   /** Reads values from a service. */
   async query(of: ServiceName, action: string, signal: AbortSignal, args: Args = {}): Promise<SoapValues> {
-    const { control: path, type } = this.#service(of);
-    const isKnown = performance.now() - this.#provenAt < proofValidMs;
-    const read = (to: string, within: AbortSignal, options: ReadOptions = {}) =>
-      this.#http.read(to, within, {
-        ...this.#withConnection(options),
-        maxBytes: answerBytes,
-        proven: options.proven ?? !isKnown,
-      });
-    const http = { read, command: this.#http.command.bind(this.#http) };
-    return askSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal).catch((error: unknown) => {
+    return askSoap(this.#soap, this.#action(of, action, args), signal).catch((error: unknown) => {
       // A renderer that comes back has lost its subscriptions.
       if (hasCode(error, "device_unreachable")) this.#events.drop();
       throw error;
@@ -103,12 +102,9 @@ export class Renderer {
 
   /** Sends a command to a service, at most once; the last state no longer counts. */
   async command(of: ServiceName, action: string, signal: AbortSignal, args: Args = {}): Promise<void> {
-    const { control: path, type } = this.#service(of);
-    const command = (to: string, within: AbortSignal, sent: RequestOptions = {}) =>
-      this.#http.command(to, within, this.#withConnection(sent));
-    const http = { read: this.#http.read.bind(this.#http), command };
+    const sent = this.#action(of, action, args);
     try {
-      await tellSoap(http, { path, service: type, action, args: argsOf(of, args) }, signal);
+      await tellSoap(this.#soap, sent, signal);
     } finally {
       this.#commands++;
       this.#commandedAt = performance.now();
@@ -193,10 +189,13 @@ export class Renderer {
     this.#http.close();
   }
 
-  #service(of: ServiceName): Service {
+  /** Fails with `unsupported_operation` where it lacks the service. */
+  #action(of: ServiceName, action: string, args: Args): SoapAction {
     const service = this.memory[of];
-    if (service) return service;
-    throw new ZapdError("unsupported_operation", `has no ${names[of]} service`);
+    if (!service) throw new ZapdError("unsupported_operation", `has no ${names[of]} service`);
+    // The first argument of AVTransport and RenderingControl is the instance; 0 always exists.
+    const all = of === "connections" ? args : { InstanceID: 0, ...args };
+    return { path: service.control, service: service.type, action, args: all };
   }
 
   #withConnection<T extends RequestOptions>(sent: T): T {
@@ -230,11 +229,6 @@ export class Renderer {
   get #settleRemainingMs(): number {
     return Math.max(0, this.#commandedAt + settleMs - performance.now());
   }
-}
-
-/** The first argument of AVTransport and RenderingControl is the instance; 0 always exists. */
-function argsOf(of: ServiceName, args: Args): Args {
-  return of === "connections" ? args : { InstanceID: 0, ...args };
 }
 
 const names: Readonly<Record<ServiceName, string>> = {
