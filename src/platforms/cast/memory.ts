@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Target } from "../platform.ts";
 
-const memory = z
+export const castMemory = z
   .object({
     /** `fixed`: the volume is that of the TV or receiver it is plugged into, and cannot be set. */
     volume: z.enum(["attenuation", "fixed", "master"]),
@@ -13,7 +13,6 @@ const memory = z
   })
   .partial();
 
-export type CastMemory = z.infer<typeof memory>;
-export const castMemory: z.ZodType<CastMemory> = memory;
+export type CastMemory = z.infer<typeof castMemory>;
 
 export type CastTarget = Target<CastMemory>;

@@ -4,7 +4,7 @@
  */
 import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState, Playback, Power } from "../platform.ts";
-import type { CastMemory } from "./memory.ts";
+import { type CastMemory, castMemory } from "./memory.ts";
 import { backdrop, castServices } from "./services.ts";
 
 const prefix = "urn:x-cast:com.google.cast.";
@@ -43,7 +43,7 @@ export function readReceiver(message: Json): Receiver {
   const status = asJson(message["status"]);
   const volume = asJson(status["volume"]);
   const { level, muted, controlType, stepInterval } = volume;
-  const control = (["attenuation", "fixed", "master"] as const).find((one) => one === controlType) ?? null;
+  const control = castMemory.shape.volume.safeParse(controlType).data ?? null;
   return {
     running: readRunning(listOf(status, "applications", 1)[0]),
     level: typeof level === "number" && level >= 0 && level <= 1 ? level : null,

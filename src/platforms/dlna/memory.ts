@@ -19,7 +19,7 @@ const service = z.object({
   events: path.nullable(),
 });
 
-const memory = z
+export const dlnaMemory = z
   .object({
     /** Where the description is. */
     path,
@@ -38,7 +38,6 @@ const memory = z
   })
   .partial();
 
-export type DlnaMemory = z.infer<typeof memory>;
+export type DlnaMemory = z.infer<typeof dlnaMemory>;
 export type Service = z.infer<typeof service>;
-export const dlnaMemory: z.ZodType<DlnaMemory> = memory;
 export type DlnaTarget = Target<DlnaMemory>;
