@@ -4,7 +4,7 @@ import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import { handshakeTimedOut } from "../../transport/websocket.ts";
-import type { Kind, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
+import type { Address, Kind, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { addressIdentity, senderOf } from "../query.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
 import { readId } from "./protocol.ts";
@@ -38,18 +38,19 @@ function kindOf(model: string | null, bits: string | undefined): Kind {
   return /bravia|(?<!android |google )\btv\b/i.test(model ?? "") ? "tv" : "unknown";
 }
 
+/** What is announced for an address; `null` where nothing is. */
+function announcedAt({ host, port }: Address, platformHost: PlatformHost, signal: AbortSignal) {
+  const isHere = (service: MdnsService) => service.port === port;
+  return platformHost.announced(serviceType, host, isHere, signal).catch(() => null);
+}
+
 export async function identifyCast(
   lead: Lead,
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<Sighting<CastMemory>> {
-  const { host, port } = lead;
-  const isHere = (service: MdnsService) => service.port === port;
   // An address that a user gave may be a group's, where the leading device answers as itself.
-  const announcing =
-    lead.announced?.["id"] === undefined
-      ? platformHost.announced(serviceType, host, isHere, signal).catch(() => null)
-      : Promise.resolve(null);
+  const announcing = lead.announced?.["id"] === undefined ? announcedAt(lead, platformHost, signal) : null;
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const session = await new CastSession(lead, platformHost).open(within);
   try {
@@ -103,14 +104,10 @@ export async function prove(
   platformHost: PlatformHost,
   signal: AbortSignal,
 ): Promise<DeviceInfo> {
-  const { host, port, identity, provisional, memory } = target;
+  const { host, identity, provisional, memory } = target;
   const isKnownByTelling = memory.tellsId === true && memory.group !== true;
-  const isHere = (service: MdnsService) => service.port === port;
-  const announcing = isKnownByTelling
-    ? Promise.resolve(null)
-    : platformHost.announced(serviceType, host, isHere, signal).catch(() => null);
-  const withinMs = isKnownByTelling ? session.timeoutMs : undefined;
-  const info = await session.requestDeviceInfo(signal, { wanted: identity, ...(withinMs && { withinMs }) });
+  const announcing = isKnownByTelling ? null : announcedAt(target, platformHost, signal);
+  const info = await session.requestDeviceInfo(signal, identity, isKnownByTelling ? session.timeoutMs : undefined);
   if (provisional || info.ids.includes(identity)) return info;
   if (memory.group !== true && info.ids.length > 0) throw wrongDevice(host);
   if (isKnownByTelling) throw handshakeTimedOut();

@@ -116,10 +116,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   }
 
   /** Requests what the device reports about itself; returns early once it has reported the `wanted` id. */
-  async requestDeviceInfo(
-    signal: AbortSignal,
-    { wanted = "", withinMs = infoTimeoutMs }: { readonly wanted?: string; readonly withinMs?: number } = {},
-  ): Promise<DeviceInfo> {
+  async requestDeviceInfo(signal: AbortSignal, wanted = "", withinMs = infoTimeoutMs): Promise<DeviceInfo> {
     const params = ["name", "version", "device_info", "build_info"];
     const ask = (namespace: string, message: Json) =>
       this.#ask(namespace, receiverId, message, signal, Math.min(withinMs, this.timeoutMs));
