@@ -70,7 +70,7 @@ export class KodiDevice {
     });
     this.#http = hasWeb
       ? new HttpRpc({
-          address: { host: target.host, port: target.port },
+          address: target,
           platformHost,
           login: () => this.#login(),
           verify: (signal) => this.verifyBeforeLogin(signal),

@@ -145,7 +145,7 @@ export function readAddon(addon: Json): PlatformApp | null {
 export function readFavourite(favourite: Json): PlatformApp | null {
   const title = text(favourite["title"])?.trim();
   if (!title || title.length > 100) return null;
-  return { ...appOf(`${favouritePrefix}${title}`, title), platformId: `${favouritePrefix}${title}` };
+  return appOf(`${favouritePrefix}${title}`, title);
 }
 
 /** Whether Kodi can open it: the id of an add-on, a favourite, a channel, an absolute path or an address. */

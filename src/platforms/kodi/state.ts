@@ -26,9 +26,8 @@ export async function readState(device: KodiDevice, signal: AbortSignal): Promis
 }
 
 async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading> {
-  const volume = device.read("Application.GetProperties", { properties: ["volume", "muted"] }, signal);
   const [application, playing, screensaver, folder] = await Promise.allSettled([
-    volume,
+    device.read("Application.GetProperties", { properties: ["volume", "muted"] }, signal),
     readPlayer(device, signal),
     device.read("XBMC.GetInfoBooleans", { booleans: ["System.ScreenSaverActive"] }, signal),
     folderOf(device, signal),
