@@ -63,30 +63,29 @@ export async function seek(renderer: Renderer, positionMs: number, signal: Abort
 async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
   const mime = item.mime === null ? null : await supportedType(renderer, item.mime, signal);
   const uri: Args = { CurrentURI: item.url, CurrentURIMetaData: describeItem({ ...item, mime }) };
-  const command = (action: string, args: Args) =>
-    renderer.command("transport", action, signal, args).catch((error: unknown) => {
-      throw explainMediaError(error, item);
-    });
-  await renderer.command("transport", "SetAVTransportURI", signal, uri).catch(async (error: unknown) => {
-    if (!isLocked(error)) throw explainMediaError(error, item);
-    // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
-    await controlPlayer(renderer, "stop", signal);
-    await command("SetAVTransportURI", uri);
-  });
+  const load = () => renderer.command("transport", "SetAVTransportURI", signal, uri);
+  const play = () => renderer.command("transport", "Play", signal, { Speed: "1" });
   try {
-    await renderer.command("transport", "Play", signal, { Speed: "1" });
+    await load().catch(async (error: unknown) => {
+      if (!isFault(error, faults.locked, faults.unready)) throw error;
+      // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
+      await controlPlayer(renderer, "stop", signal);
+      await load();
+    });
+    await play().catch(async (error: unknown) => {
+      if (!isFault(error, faults.unready)) throw error;
+      // It is still loading the file, or is already playing it, like a renderer that was playing before (AVTransport:1, 2.4.1;
+      // seen with rygel). The refused command had no effect, so sending it again does not do it twice.
+      let state: string | undefined;
+      const isReady = async () => {
+        state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
+        return state !== "TRANSITIONING";
+      };
+      await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
+      if (state !== "PLAYING") await play();
+    });
   } catch (error) {
-    if (!(error instanceof SoapFault) || error.errorCode !== faults.unready) throw explainMediaError(error, item);
-    // It is still loading the file, or is already playing it, like a renderer that was playing before (AVTransport:1, 2.4.1;
-    // seen with rygel). The refused command had no effect, so sending it again does not do it twice.
-    let state: string | undefined;
-    const isReady = async () => {
-      state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
-      return state !== "TRANSITIONING";
-    };
-    await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
-    if (state === "PLAYING") return;
-    await command("Play", { Speed: "1" });
+    throw explainMediaError(error, item);
   }
 }
 
@@ -149,11 +148,12 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
 }
 
 function isWrongState({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
-  return error instanceof SoapFault && error.errorCode !== null && stack.wrongState.has(error.errorCode);
+  return isFault(error, ...stack.wrongState);
 }
 
-function isLocked(error: unknown): boolean {
-  return error instanceof SoapFault && (error.errorCode === faults.locked || error.errorCode === faults.unready);
+/** Whether the renderer answered with one of these faults. */
+function isFault(error: unknown, ...codes: readonly number[]): boolean {
+  return error instanceof SoapFault && error.errorCode !== null && codes.includes(error.errorCode);
 }
 
 const notPlaying = "is not playing anything";
@@ -164,9 +164,7 @@ function nothingLoaded(problem: string): ZapdError {
 
 /** The reason why the renderer does not play a file. */
 function explainMediaError(error: unknown, { url, mime }: MediaItem): unknown {
-  if (!(error instanceof SoapFault)) return error;
-  const { errorCode } = error;
-  if (errorCode === faults.type || errorCode === faults.format)
+  if (isFault(error, faults.type, faults.format))
     return new ZapdError(
       "unsupported_media",
       `cannot play ${url}: it does not support ${mime ?? "this kind of file"}`,
@@ -174,7 +172,7 @@ function explainMediaError(error: unknown, { url, mime }: MediaItem): unknown {
         cause: error,
       },
     );
-  if (errorCode !== faults.missing && errorCode !== faults.unready) return error;
+  if (!isFault(error, faults.missing, faults.unready)) return error;
   return new ZapdError("device_error", `could not fetch ${url}`, {
     hint: "Check that the address can be opened from the network of the device, and is not a loopback address: the device loads the file itself",
     cause: error,
