@@ -1,6 +1,5 @@
 /** Google Cast: found by mDNS, driven over CASTV2, which pushes its state. Facts: protocols/players.md 3. */
 import { ZapdError } from "../../api/errors.ts";
-import { readOwnPicture } from "../../transport/own-picture.ts";
 import {
   type Capability,
   type Connection,
@@ -89,11 +88,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
       seek: (positionMs, signal) => device.seek(() => positionMs, signal),
     },
     media: { play: (item, signal) => device.play(item, signal) },
-    async artwork(signal) {
-      const { address, certificate } = await device.image(signal);
-      const own = { host: target.host, certificate };
-      return address === null ? null : readOwnPicture(address, own, platformHost, signal);
-    },
+    artwork: (signal) => device.artwork(signal),
     close: () => device.close(),
   };
 }

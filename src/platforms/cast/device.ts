@@ -4,6 +4,7 @@ import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type Json, text } from "../../transport/json.ts";
+import { readOwnPicture } from "../../transport/own-picture.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import {
   type Confirmed,
@@ -219,15 +220,14 @@ export class CastDevice {
     requireSuccess(answer, "load the file");
   }
 
-  /** The URL of the picture of what plays; `null` where there is none. */
-  async image(signal: AbortSignal): Promise<{ readonly address: URL | null; readonly certificate: string | null }> {
+  /** The picture of what plays, where the device itself has it. */
+  async artwork(signal: AbortSignal): Promise<Uint8Array | null> {
     const session = await this.session(signal);
     await session.refresh(signal);
-    const image = session.media?.image ?? null;
-    return {
-      address: image !== null && URL.canParse(image) ? new URL(image) : null,
-      certificate: session.fingerprint,
-    };
+    const image = session.media?.image ?? "";
+    if (!URL.canParse(image)) return null;
+    const own = { host: this.target.host, certificate: session.fingerprint };
+    return readOwnPicture(new URL(image), own, this.#platformHost, signal);
   }
 
   #changed(session: CastSession): void {
