@@ -34,13 +34,13 @@ const closedTimeoutMs = 5_000;
 const pollEveryMs = 300;
 
 export class CastDevice {
-  readonly target: CastTarget;
+  readonly #target: CastTarget;
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<CastMemory>;
   readonly #reconnecting: ReconnectingSession<CastSession>;
 
   constructor(target: CastTarget, platformHost: PlatformHost, emit: Emit<CastMemory>) {
-    this.target = target;
+    this.#target = target;
     this.#platformHost = platformHost;
     this.#emit = emit;
     this.#reconnecting = new ReconnectingSession<CastSession>({
@@ -226,7 +226,7 @@ export class CastDevice {
     await session.refresh(signal);
     const image = session.media?.image ?? "";
     if (!URL.canParse(image)) return null;
-    const own = { host: this.target.host, certificate: session.fingerprint };
+    const own = { host: this.#target.host, certificate: session.fingerprint };
     return readOwnPicture(new URL(image), own, this.#platformHost, signal);
   }
 
@@ -240,7 +240,7 @@ export class CastDevice {
 
   #learn({ receiver }: CastSession): void {
     const volume = receiver?.control ?? null;
-    if (volume !== null && volume !== this.target.memory.volume) this.#emit({ type: "facts", memory: { volume } });
+    if (volume !== null && volume !== this.#target.memory.volume) this.#emit({ type: "facts", memory: { volume } });
   }
 }
 
