@@ -32,7 +32,7 @@ const featuresDelayMs = 2_000;
 const typingMethod = "Input.SendText";
 
 export class KodiDevice {
-  readonly target: KodiTarget;
+  readonly #target: KodiTarget;
   readonly pushed = new PushedState();
   readonly field = new KeyboardField();
   /** Its machine sleeps, as it has announced or by our command: a magic packet may wake it. */
@@ -52,7 +52,7 @@ export class KodiDevice {
   readonly #closed = new AbortController();
 
   constructor(target: KodiTarget, platformHost: PlatformHost, emit: Emit<KodiMemory>) {
-    this.target = target;
+    this.#target = target;
     this.#platformHost = platformHost;
     this.#emit = emit;
     const hasWeb = target.memory.socketOnly !== target.port;
@@ -108,8 +108,8 @@ export class KodiDevice {
 
   /** The port of its own socket; `null` where it is not known: another Kodi on the same machine may have the default one. */
   get #socketPort(): number | null {
-    if (!this.#http) return this.target.port;
-    return this.target.ports["websocket"] ?? this.target.memory.socket ?? null;
+    if (!this.#http) return this.#target.port;
+    return this.#target.ports["websocket"] ?? this.#target.memory.socket ?? null;
   }
 
   /** Whether its notifications are received now. */
@@ -137,7 +137,7 @@ export class KodiDevice {
   /** A command; what was read before it is no longer true. */
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     // Text that is typed into a Kodi with a login is as secret as the login.
-    const isSecret = method === typingMethod && this.target.secret.readAnyway() !== null;
+    const isSecret = method === typingMethod && this.#target.secret.readAnyway() !== null;
     if (isSecret) await this.verifyBeforeLogin(signal);
     this.pushed.invalidate();
     try {
@@ -168,7 +168,7 @@ export class KodiDevice {
     this.#reconnecting.use(AbortSignal.timeout(followTimeoutMs)).catch((error: unknown) => {
       this.#followNotBefore = performance.now() + followRetryMs;
       this.#platformHost.debug(
-        `${this.target.host}: cannot receive its notifications: ${error instanceof Error ? error.message : ""}`,
+        `${this.#target.host}: cannot receive its notifications: ${error instanceof Error ? error.message : ""}`,
       );
     });
   }
@@ -256,10 +256,10 @@ export class KodiDevice {
       const result = await call();
       // An answer to what was asked before the shutdown says nothing of the time after it.
       if (startedAt >= this.#shutsDownUntil) this.isAsleep = false;
-      if (this.target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
+      if (this.#target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
-      if (isLoginWanted(error) && this.target.facts.access !== "unpaired")
+      if (isLoginWanted(error) && this.#target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
       if (!isLoginWanted(error) && !hasCode(error, "device_unproven")) this.#forgetVerification();
       throw error;
@@ -271,7 +271,7 @@ export class KodiDevice {
     if (hasReason(error, "refused")) {
       this.pushed.invalidate();
       this.#emit({ type: "disconnected", why: "going_off" });
-      return this.#ended(`is not running: its machine refused the connection to ${addressText(this.target)}`);
+      return this.#ended(`is not running: its machine refused the connection to ${addressText(this.#target)}`);
     }
     if (!hasCode(error, "device_unreachable", "device_timeout") || hasReason(error, "wrong_device")) return error;
     return error.reworded(error.message, { hint: this.#wakeHint });
@@ -284,11 +284,11 @@ export class KodiDevice {
   }
 
   get #wakeHint(): string {
-    return `It may be asleep: {wake}, or check that ${this.target.host} is still its address with zapd discover`;
+    return `It may be asleep: {wake}, or check that ${this.#target.host} is still its address with zapd discover`;
   }
 
   #login(): Login {
-    const { user = usualUser, password } = this.target.secret.read() ?? {};
+    const { user = usualUser, password } = this.#target.secret.read() ?? {};
     if (!password) throw loginWanted();
     return { user, password };
   }
@@ -299,7 +299,7 @@ export class KodiDevice {
    * where one that has announced itself before does not now.
    */
   async verifyBeforeLogin(signal: AbortSignal): Promise<void> {
-    if (!isUuid(this.target.identity)) {
+    if (!isUuid(this.#target.identity)) {
       await this.#openSocket(signal);
       return;
     }
@@ -349,7 +349,7 @@ export class KodiDevice {
   }
 
   rememberFeatures(memory: Pick<KodiMemory, "tuner" | "screenshots">): void {
-    const known = this.target.memory;
+    const known = this.#target.memory;
     const names = ["tuner", "screenshots"] as const;
     if (names.some((name) => memory[name] !== undefined && memory[name] !== (known[name] ?? false)))
       this.#emit({ type: "facts", memory });
