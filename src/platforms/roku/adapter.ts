@@ -96,11 +96,10 @@ function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<
       wakesByPacket: true,
     },
     ...connectControls(target, ecp, apps, (key, signal) => press(ecp, key, signal)),
-    dev: developer.dev,
-    screenshot: developer.screenshot,
+    ...developer,
     close() {
       ecp.http.close();
-      developer.close();
+      developer.dev.console.close();
     },
   };
 }

@@ -1,13 +1,12 @@
 /** Developer mode of a Roku: sideloading, restarting, screenshots and the console (protocols/roku.md 2). */
 import { hasCode, type PackageProblem, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
-import { DeviceHttp } from "../../transport/http.ts";
 import type { Archive, Connection, Developer, Emit, InstallResult, PlatformHost } from "../platform.ts";
 import type { RokuApps } from "./apps.ts";
 import { RokuConsole } from "./console.ts";
 import type { Ecp } from "./ecp.ts";
 import type { RokuMemory, RokuTarget } from "./identity.ts";
-import { removePackage, takeScreenshot, upload } from "./installer.ts";
+import { Installer } from "./installer.ts";
 import { withZip } from "./zip.ts";
 
 /** The usual ports; the user may set others for a set behind a port forwarding. */
@@ -29,20 +28,19 @@ export function connectDeveloper(
   apps: RokuApps,
   platformHost: PlatformHost,
   emit: Emit<RokuMemory>,
-): { dev: Developer; screenshot: NonNullable<Connection["screenshot"]>; close(): void } {
-  const port = (name: keyof typeof developerPorts) => target.ports[name] ?? developerPorts[name];
-  const http = new DeviceHttp({ address: { host: target.host, port: port("installer") }, platformHost });
-  const onRealm = (realm: string) => {
-    if (realm !== target.memory.dev_realm) emit({ type: "facts", memory: { dev_realm: realm } });
-  };
-  const logs = new RokuConsole({ host: target.host, port: port("console") }, (signal) => ecp.info(signal));
-  const loginOf = (password: string) => ({ password, realm: target.memory.dev_realm, onRealm });
+): Required<Pick<Connection, "dev" | "screenshot">> {
+  const at = (name: keyof typeof developerPorts) => ({
+    host: target.host,
+    port: target.ports[name] ?? developerPorts[name],
+  });
+  const installer = new Installer(at("installer"), platformHost, target, emit);
+  const logs = new RokuConsole(at("console"), (signal) => ecp.info(signal));
   const dev: Developer = {
     console: logs,
     reload: (signal, params = {}) => apps.reload(params, signal),
     async remove(password, signal) {
       const { name } = await apps.sideloaded(signal);
-      if (await removePackage(http, loginOf(password), signal)) return;
+      if (await installer.remove(password, signal)) return;
       throw new ZapdError("dev_package_missing", `lists "${name}", but reports that it has no package to remove`);
     },
     async install(archive, password, signal, params) {
@@ -57,12 +55,8 @@ export function connectDeveloper(
       );
       // A set in standby would install the package, and not start it. One whose access mode lets nobody turn it on takes it so.
       if (ecp.listsApps) ecp.mustBeOn();
-      const page = await upload(
-        http,
-        archive,
-        { ...loginOf(password), replace: hasPackage, autostart: params === undefined },
-        signal,
-      );
+      const options = { replace: hasPackage, autostart: params === undefined };
+      const page = await installer.upload(archive, options, password, signal);
       // The set does not start an identical package, nor any package with parameters (2.1).
       if (page.outcome === "identical" || (page.outcome === "installed" && params))
         await apps.start("dev", params ?? {}, signal);
@@ -79,17 +73,13 @@ export function connectDeveloper(
     async screenshot(signal, developerPassword) {
       const password = developerPassword();
       if ((await apps.active(signal))?.type === "dev") {
-        const picture = await takeScreenshot(http, loginOf(password), signal);
+        const picture = await installer.screenshot(password, signal);
         if (picture) return picture;
       }
       const hasPackage = (await apps.list(signal)).some(({ type }) => type === "dev");
       throw new ZapdError("picture_not_found", "takes screenshots only while the sideloaded app is in front", {
         hint: hasPackage ? "Start it: zapd reload -d {device}" : "Install one: zapd install ./my-app -d {device}",
       });
-    },
-    close() {
-      http.close();
-      logs.close();
     },
   };
 }

@@ -1,11 +1,12 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
 import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
-import { type Answer, bodyText, type DeviceHttp, refuseRedirect } from "../../transport/http.ts";
+import { type Answer, bodyText, DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
-import { type Archive, pictureBytes } from "../platform.ts";
+import { type Address, type Archive, type Emit, type PlatformHost, pictureBytes } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
 import { developerHint, isOk } from "./ecp.ts";
+import type { RokuMemory, RokuTarget } from "./identity.ts";
 import { type InstallPage, readInstallPage } from "./install-page.ts";
 
 const path = "/plugin_install";
@@ -15,64 +16,121 @@ const maxPageBytes = 1024 * 1024;
 /** The chunks of a package are read into the same memory, one after the other. */
 const chunkBytes = 256 * 1024;
 
-export interface Login {
-  readonly password: string;
-  /** The realm that accepted the password before; `undefined` where none has. */
-  readonly realm: string | undefined;
-  /** Called with the realm that has accepted the password now. */
-  onRealm(realm: string): void;
-}
-
-export interface UploadOptions extends Login {
-  readonly replace: boolean;
-  /** Whether the set starts the app by itself. */
-  readonly autostart: boolean;
-}
-
 /**
- * Sends a package, once. The challenge is fetched before it without a body, since the set answers 401 without reading a body
- * and closes the connection. Each call has a connection of its own. Fails with `dev_auth_failed`, `dev_update_required` or `device_error`.
+ * Each request has a connection of its own, and answers a challenge that is fetched just before, without a body: the set answers
+ * 401 without reading a body, and closes the connection. Calls fail with `dev_auth_failed` where the password is not accepted.
  */
-export async function upload(
-  http: DeviceHttp,
-  archive: Archive,
-  options: UploadOptions,
-  signal: AbortSignal,
-): Promise<InstallPage> {
-  const fields = {
-    mysubmit: options.replace ? "Replace" : "Install",
-    ...(!options.autostart && { dev_autolaunch: "0" }),
-  };
-  const answer = await send(http, { path, form: formOf(archive, fields) }, options, signal, (error) =>
-    explainBrokenUpload(http, options, error, signal),
-  );
-  // 577: the set must check for updates before it accepts packages (roku-deploy#180).
-  if (answer.status === 577) throw updateRequired();
-  if (!isOk(answer)) throw new ZapdError("device_error", "sent an unknown answer");
-  const page = readInstallPage(bodyText(answer));
-  if (page.outcome === "update-required") throw updateRequired();
-  return page;
-}
+export class Installer {
+  readonly #http: DeviceHttp;
+  readonly #target: RokuTarget;
+  readonly #emit: Emit<RokuMemory>;
 
-/** Removes the sideloaded package. Returns whether there was one. */
-export async function removePackage(http: DeviceHttp, login: Login, signal: AbortSignal): Promise<boolean> {
-  const answer = await send(http, { path, form: formOf(null, { mysubmit: "Delete" }) }, login, signal);
-  const { outcome, messages } = readInstallPage(isOk(answer) ? bodyText(answer) : "");
-  if (outcome === "installed") return true;
-  if (messages.some((text) => /no such file/i.test(text))) return false;
-  throw new ZapdError("device_error", "sent no confirmation");
-}
+  constructor(address: Address, platformHost: PlatformHost, target: RokuTarget, emit: Emit<RokuMemory>) {
+    this.#http = new DeviceHttp({ address, platformHost });
+    this.#target = target;
+    this.#emit = emit;
+  }
 
-/** A screenshot of the sideloaded app; `null` where that is not in front (2.1). */
-export async function takeScreenshot(http: DeviceHttp, login: Login, signal: AbortSignal): Promise<Uint8Array | null> {
-  const form = formOf(null, { mysubmit: "Screenshot", passwd: "" });
-  const page = await send(http, { path: inspectPath, form }, login, signal);
-  const [picture] = /\bpkgs\/dev\.(?:jpe?g|png)(?:\?[\w=&.-]{0,128})?/.exec(isOk(page) ? bodyText(page) : "") ?? [];
-  if (picture === undefined) return null;
-  const answer = await send(http, { path: `/${picture}`, maxBytes: pictureBytes.screenshot }, login, signal);
-  if (isOk(answer)) return answer.body;
-  refuseRedirect(answer);
-  throw new ZapdError("picture_not_found", "took a screenshot, but does not serve it");
+  /** Sends a package, once. `autostart`: the set starts the app by itself. Fails with `dev_update_required` or `device_error`, too. */
+  async upload(
+    archive: Archive,
+    { replace, autostart }: { readonly replace: boolean; readonly autostart: boolean },
+    password: string,
+    signal: AbortSignal,
+  ): Promise<InstallPage> {
+    const form = formOf(archive, {
+      mysubmit: replace ? "Replace" : "Install",
+      ...(!autostart && { dev_autolaunch: "0" }),
+    });
+    const answer = await this.#send({ path, form }, password, signal, (error) =>
+      this.#explainBrokenUpload(error, password, signal),
+    );
+    // 577: the set must check for updates before it accepts packages (roku-deploy#180).
+    if (answer.status === 577) throw updateRequired();
+    if (!isOk(answer)) throw new ZapdError("device_error", "sent an unknown answer");
+    const page = readInstallPage(bodyText(answer));
+    if (page.outcome === "update-required") throw updateRequired();
+    return page;
+  }
+
+  /** Removes the sideloaded package. Returns whether there was one. */
+  async remove(password: string, signal: AbortSignal): Promise<boolean> {
+    const answer = await this.#send({ path, form: formOf(null, { mysubmit: "Delete" }) }, password, signal);
+    const { outcome, messages } = readInstallPage(isOk(answer) ? bodyText(answer) : "");
+    if (outcome === "installed") return true;
+    if (messages.some((text) => /no such file/i.test(text))) return false;
+    throw new ZapdError("device_error", "sent no confirmation");
+  }
+
+  /** A screenshot of the sideloaded app; `null` where that is not in front (2.1). */
+  async screenshot(password: string, signal: AbortSignal): Promise<Uint8Array | null> {
+    const form = formOf(null, { mysubmit: "Screenshot", passwd: "" });
+    const page = await this.#send({ path: inspectPath, form }, password, signal);
+    const [picture] = /\bpkgs\/dev\.(?:jpe?g|png)(?:\?[\w=&.-]{0,128})?/.exec(isOk(page) ? bodyText(page) : "") ?? [];
+    if (picture === undefined) return null;
+    const answer = await this.#send({ path: `/${picture}`, maxBytes: pictureBytes.screenshot }, password, signal);
+    if (isOk(answer)) return answer.body;
+    refuseRedirect(answer);
+    throw new ZapdError("picture_not_found", "took a screenshot, but does not serve it");
+  }
+
+  /** One request with the password. Fails with `dev_auth_failed`, or as `onError` says. */
+  async #send(
+    { path, form, maxBytes = maxPageBytes }: InstallerRequest,
+    password: string,
+    signal: AbortSignal,
+    onError?: (error: unknown) => Promise<never>,
+  ): Promise<Answer> {
+    const challenge = await this.#getChallenge(signal);
+    const method = form ? "POST" : "GET";
+    const headers = {
+      ...(form && { "Content-Type": `multipart/form-data; boundary=${form.boundary}` }),
+      ...(challenge && { Authorization: authorize(challenge, method, password, path) }),
+    };
+    const exchange: Exchange = { method, path, headers, ...(form && { body: form }), wanted: "all", maxBytes };
+    const answer = await this.#http.exchangeOnce(exchange, signal).catch((error: unknown) => {
+      if (onError) return onError(error);
+      throw error;
+    });
+    if (answer.status === 401) throw wrongPassword();
+    if (challenge && challenge.realm !== this.#target.memory.dev_realm)
+      this.#emit({ type: "facts", memory: { dev_realm: challenge.realm } });
+    return answer;
+  }
+
+  #getPage(headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
+    const exchange: Exchange = { method: "GET", path, headers, wanted: "head", maxBytes: maxPageBytes };
+    return this.#http.exchangeOnce(exchange, this.#http.within(signal));
+  }
+
+  /** The challenge, checked; `null` where the set requires no password. */
+  async #getChallenge(signal: AbortSignal): Promise<Challenge | null> {
+    const answer = await this.#getPage({}, signal).catch((error: unknown) => {
+      if (!hasCode(error, "device_unreachable")) throw error;
+      throw error.reworded("did not answer on the port of its developer installer", { hint: developerHint });
+    });
+    if (isOk(answer)) return null;
+    const header = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
+    const challenge = readChallenge(header);
+    if (!challenge && header !== "")
+      throw passwordWithheld("without Digest authentication, which would expose it on the network", wrongSetHint);
+    if (!challenge)
+      throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
+    checkRealm(challenge, this.#target.memory.dev_realm);
+    return challenge;
+  }
+
+  /**
+   * Explains a connection that broke during an upload: either the password is wrong, or the set requires a software update
+   * (roku-deploy#182). A request with the password and without a body tells which.
+   */
+  async #explainBrokenUpload(error: unknown, password: string, signal: AbortSignal): Promise<never> {
+    if (signal.aborted || !hasReason(error, "closed") || error.phase === "connect") throw error;
+    const challenge = await this.#getChallenge(signal);
+    if (!challenge) throw error;
+    const answer = await this.#getPage({ Authorization: authorize(challenge, "GET", password) }, signal);
+    throw answer.status === 401 ? wrongPassword() : updateRequired(error);
+  }
 }
 
 interface InstallerRequest {
@@ -80,75 +138,6 @@ interface InstallerRequest {
   /** The body of a POST; without it the request is a GET. */
   readonly form?: ReturnType<typeof formOf>;
   readonly maxBytes?: number;
-}
-
-/** One request with the password, for a challenge that is fetched just before. Fails with `dev_auth_failed`, or as `onError` says. */
-async function send(
-  http: DeviceHttp,
-  { path, form, maxBytes = maxPageBytes }: InstallerRequest,
-  { password, realm, onRealm }: Login,
-  signal: AbortSignal,
-  onError?: (error: unknown) => Promise<never>,
-): Promise<Answer> {
-  const challenge = await getChallenge(http, realm, signal);
-  const method = form ? "POST" : "GET";
-  const headers = {
-    ...(form && { "Content-Type": `multipart/form-data; boundary=${form.boundary}` }),
-    ...(challenge && { Authorization: authorize(challenge, method, password, path) }),
-  };
-  const exchange: Exchange = { method, path, headers, ...(form && { body: form }), wanted: "all", maxBytes };
-  const answer = await http.exchangeOnce(exchange, signal).catch((error: unknown) => {
-    if (onError) return onError(error);
-    throw error;
-  });
-  if (answer.status === 401) throw wrongPassword();
-  if (challenge) onRealm(challenge.realm);
-  return answer;
-}
-
-function getPage(http: DeviceHttp, headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
-  return http.exchangeOnce(
-    { method: "GET", path, headers, wanted: "head", maxBytes: maxPageBytes },
-    http.within(signal),
-  );
-}
-
-/** The challenge, checked; `null` where the set requires no password. */
-async function getChallenge(
-  http: DeviceHttp,
-  realm: string | undefined,
-  signal: AbortSignal,
-): Promise<Challenge | null> {
-  const answer = await getPage(http, {}, signal).catch((error: unknown) => {
-    if (!hasCode(error, "device_unreachable")) throw error;
-    throw error.reworded("did not answer on the port of its developer installer", { hint: developerHint });
-  });
-  if (isOk(answer)) return null;
-  const header = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";
-  const challenge = readChallenge(header);
-  if (!challenge && header !== "")
-    throw passwordWithheld("without Digest authentication, which would expose it on the network", wrongSetHint);
-  if (!challenge)
-    throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
-  checkRealm(challenge, realm);
-  return challenge;
-}
-
-/**
- * Explains a connection that broke during an upload: either the password is wrong, or the set requires a software update
- * (roku-deploy#182). A request with the password and without a body tells which.
- */
-async function explainBrokenUpload(
-  http: DeviceHttp,
-  { password, realm }: UploadOptions,
-  error: unknown,
-  signal: AbortSignal,
-): Promise<never> {
-  if (signal.aborted || !hasReason(error, "closed") || error.phase === "connect") throw error;
-  const challenge = await getChallenge(http, realm, signal);
-  if (!challenge) throw error;
-  const answer = await getPage(http, { Authorization: authorize(challenge, "GET", password) }, signal);
-  throw answer.status === 401 ? wrongPassword() : updateRequired(error);
 }
 
 /** The realm of every set (2.1); emulators have others. */
