@@ -70,20 +70,21 @@ export class CastDevice {
     return this.#reconnecting.current;
   }
 
-  /** The session for a read; callers share the failure of a recent attempt. */
+  /** The session for a read; callers share the failure of a recent attempt, unless they are `eager`. */
   async session(signal: AbortSignal, eager = false): Promise<CastSession> {
     // A device that accepts the connection and never reports its identity may use all of this time, so that the error can
     // say so.
     const within = deadline(Math.max(2 * this.#platformHost.requestTimeoutMs(), openTimeoutMs), signal);
-    const opening = this.#reconnecting.use(within, { eager });
-    return eager ? unlessSlept(opening) : opening;
+    return this.#reconnecting.use(within, { eager });
   }
 
-  /**
-   * The session for a command, with a fresh status. Connections die silently (3.4): one that does not answer is closed,
-   * and nothing of the command has been sent.
-   */
-  async #ready(signal: AbortSignal): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
+  /** The session for a command, with a fresh status. */
+  #ready(signal: AbortSignal): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
+    return unlessSlept(this.#prepare(signal));
+  }
+
+  /** Connections die silently (3.4): one that does not answer is closed, and nothing of the command has been sent. */
+  async #prepare(signal: AbortSignal): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
     const session = await this.session(signal, true);
     try {
       return { session, receiver: await session.refresh(signal) };
