@@ -1,17 +1,8 @@
 /** Digest authentication (RFC 7616) for the installer. A challenge without `qop`, as of RFC 2069, is not answered. */
 import { createHash, randomBytes } from "node:crypto";
 
-export interface Challenge {
-  readonly realm: string;
-  readonly nonce: string;
-  /** Whether it asks for `qop=auth`. */
-  readonly qop: boolean;
-  readonly opaque: string | null;
-  readonly algorithm: string | null;
-}
-
 /** Reads a `WWW-Authenticate` header; `null` when it is no digest challenge. Sets differ in spaces and fields. */
-export function readChallenge(header: string): Challenge | null {
+export function readChallenge(header: string) {
   const fields = /\bDigest\s+(.*)/is.exec(header)?.[1];
   // Other characters cannot be repeated in the header that answers it.
   if (fields === undefined || /[^\x20-\x7e]/.test(fields)) return null;
@@ -24,11 +15,14 @@ export function readChallenge(header: string): Challenge | null {
   return {
     realm: values.get("realm") ?? "",
     nonce,
+    /** Whether it asks for `qop=auth`. */
     qop: (values.get("qop") ?? "").split(",").some((word) => word.trim() === "auth"),
     opaque: values.get("opaque") ?? null,
     algorithm: values.get("algorithm") ?? null,
   };
 }
+
+export type Challenge = Readonly<NonNullable<ReturnType<typeof readChallenge>>>;
 
 export interface DigestRequest {
   readonly user: string;

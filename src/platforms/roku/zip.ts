@@ -42,13 +42,8 @@ export async function withZip<T>(path: string, use: (zip: Zip) => Promise<T>): P
   }
 }
 
-interface End {
-  readonly count: number;
-  readonly directoryAt: number;
-  readonly directoryBytes: number;
-}
-
-async function findEnd(file: FileHandle, size: number): Promise<End> {
+/** Where the directory is, and how many entries it has. */
+async function findEnd(file: FileHandle, size: number) {
   const tail = await slice(file, Math.max(0, size - 65_557), Math.min(size, 65_557));
   const view = viewOf(tail);
   for (let at = tail.length - 22; at >= 0; at--) {
