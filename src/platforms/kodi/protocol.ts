@@ -11,27 +11,8 @@ export function readTime(value: unknown): number | null {
   return Math.max(0, Math.round(ms));
 }
 
-/** What plays, as read at `at`; the position since then follows from the speed. */
-export interface Playing {
-  readonly playerId: number;
-  readonly speed: number;
-  readonly positionMs: number | null;
-  readonly durationMs: number | null;
-  readonly live: boolean | null;
-  readonly title: string | null;
-  readonly artist: string | null;
-  /** Whether there is a picture of it. */
-  readonly artwork: boolean;
-  /** Kodi's id of the item; of a channel the channel id. */
-  readonly itemId: number | null;
-  /** The file that plays; `plugin://…` names the add-on. */
-  readonly path: string | null;
-  /** On the monotonic clock. */
-  readonly at: number;
-}
-
 /** Reads `Player.GetProperties`, the item of `Player.GetItem`, and `playingLabels` (7.2). */
-export function readPlaying(playerId: number, properties: Json, item: Json, labels: Json): Playing {
+export function readPlaying(playerId: number, properties: Json, item: Json, labels: Json) {
   const duration = readTime(properties["totaltime"]);
   const live = flag(properties["live"]);
   const hasEnd = duration !== null && duration > 0;
@@ -44,12 +25,19 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
     live,
     title: titleOf(item),
     artist: artistOf(item),
+    /** Whether there is a picture of it. */
     artwork: artworkNamed(item, labels).length > 0,
+    /** Kodi's id of the item; of a channel the channel id. */
     itemId: number(item["id"]),
+    /** The file that plays; `plugin://…` names the add-on. */
     path: text(labels[pathLabel]) ?? text(item["file"]),
+    /** On the monotonic clock. */
     at: performance.now(),
   };
 }
+
+/** What plays, as read at `at`; the position since then follows from the speed. */
+export type Playing = Readonly<ReturnType<typeof readPlaying>>;
 
 /** Files often have a label only; a channel has only its name. */
 function titleOf(item: Json): string | null {
