@@ -4,7 +4,7 @@
  */
 import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import type { PlatformApp, PlatformState, Playback, Power } from "../platform.ts";
-import { type CastMemory, castMemory } from "./memory.ts";
+import { castMemory } from "./memory.ts";
 import { backdrop, castServices } from "./services.ts";
 
 const prefix = "urn:x-cast:com.google.cast.";
@@ -28,23 +28,13 @@ interface Running {
   readonly hasMedia: boolean;
 }
 
-/** `RECEIVER_STATUS` (3.2). */
-export interface Receiver {
-  /** The app that is cast to it; `null` while it idles. */
-  readonly running: Running | null;
-  readonly level: number | null;
-  readonly muted: boolean | null;
-  readonly step: number;
-  readonly control: NonNullable<CastMemory["volume"]> | null;
-  readonly standby: boolean | null;
-}
-
-export function readReceiver(message: Json): Receiver {
+export function readReceiver(message: Json) {
   const status = asJson(message["status"]);
   const volume = asJson(status["volume"]);
   const { level, muted, controlType, stepInterval } = volume;
   const control = castMemory.shape.volume.safeParse(controlType).data ?? null;
   return {
+    /** The app that is cast to it; `null` while it idles. */
     running: readRunning(listOf(status, "applications", 1)[0]),
     level: typeof level === "number" && level >= 0 && level <= 1 ? level : null,
     muted: flag(muted),
@@ -53,6 +43,9 @@ export function readReceiver(message: Json): Receiver {
     standby: flag(status["isStandBy"]),
   };
 }
+
+/** `RECEIVER_STATUS` (3.2). */
+export type Receiver = Readonly<ReturnType<typeof readReceiver>>;
 
 const usualStep = 0.05;
 

@@ -25,17 +25,6 @@ const mediaTimeoutMs = 1_500;
 /** Not all devices answer requests for their identity. */
 const infoTimeoutMs = 1_000;
 
-/** What a device reports about itself without pairing. */
-export interface DeviceInfo {
-  /** It reports its id in two ways, which may differ. */
-  readonly ids: readonly string[];
-  readonly name: string | null;
-  readonly model: string | null;
-  readonly manufacturer: string | null;
-  readonly softwareVersion: string | null;
-  readonly mac: string | null;
-}
-
 export class CastSession extends RpcSession<Json, FramedConnection> {
   readonly #address: Address;
   readonly #host: Host;
@@ -212,7 +201,7 @@ function bytesOf(namespace: string, destination: string, message: Json): Buffer 
 }
 
 /** Merges `DEVICE_INFO` and `eureka_info`: one may contain what the other leaves out. */
-function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
+function readDeviceInfo(answers: readonly Json[]) {
   const all = answers.map((answer) => {
     const data = asJson(answer["data"]);
     const [info, build] = [asJson(data["device_info"]), asJson(data["build_info"])];
@@ -225,8 +214,9 @@ function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
       mac: text(info["mac_address"]),
     };
   });
-  const first = (key: Exclude<keyof DeviceInfo, "ids">) => all.find((one) => one[key] !== null)?.[key] ?? null;
+  const first = (key: keyof (typeof all)[number]) => all.find((one) => one[key] !== null)?.[key] ?? null;
   return {
+    /** It reports its id in two ways, which may differ. */
     ids: all.flatMap(({ id }) => id ?? []),
     name: first("name"),
     model: first("model"),
@@ -235,6 +225,9 @@ function readDeviceInfo(answers: readonly Json[]): DeviceInfo {
     mac: first("mac"),
   };
 }
+
+/** What a device reports about itself without pairing. */
+export type DeviceInfo = Readonly<ReturnType<typeof readDeviceInfo>>;
 
 function closedApp(): ZapdError {
   return new ZapdError("device_error", "closed the app before it answered", {
