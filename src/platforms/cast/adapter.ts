@@ -43,7 +43,7 @@ async function press(device: CastDevice, key: Key, signal: AbortSignal): Promise
   if (key === "home") return void (await device.stop(signal));
   const does = ofKey(playerKeys, key);
   if ("tell" in does) return device.control(does.tell, signal);
-  if ("by" in does) return device.seek((position) => position + does.by, signal);
+  if ("by" in does) return device.seek(does, signal);
   if ("louder" in does) return device.setVolume((now) => stepped(now, does.louder), signal);
   return device.setVolume(({ muted }) => ({ muted: muted !== true }), signal);
 }
@@ -85,7 +85,7 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
     playback: {
       does: new Set(["play", "pause", "stop", "next", "previous"]),
       do: (what, signal) => device.control(what, signal),
-      seek: (positionMs, signal) => device.seek(() => positionMs, signal),
+      seek: (positionMs, signal) => device.seek({ at: positionMs }, signal),
     },
     media: { play: (item, signal) => device.play(item, signal) },
     artwork: (signal) => device.artwork(signal),

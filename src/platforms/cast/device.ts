@@ -20,7 +20,7 @@ import {
 import { serviceNames } from "../services.ts";
 import { prove } from "./identity.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
-import { abilities, describeState, type Media, type Receiver } from "./protocol.ts";
+import { abilities, describeState, type Media, positionOf, type Receiver } from "./protocol.ts";
 import { castServices, defaultReceiver, idsOf } from "./services.ts";
 import { CastSession, notPlaying } from "./session.ts";
 
@@ -172,13 +172,13 @@ export class CastDevice {
     });
   }
 
-  /** Seeks to a position computed from the current one. */
-  async seek(to: (positionMs: number, media: Media) => number, signal: AbortSignal): Promise<void> {
-    const { session, receiver } = await this.#ready(signal);
+  /** Seeks to a position, or by a distance from the current one, in milliseconds. */
+  async seek(to: { readonly at: number } | { readonly by: number }, signal: AbortSignal): Promise<void> {
+    const { session } = await this.#ready(signal);
     const media = mediaOf(session);
     requireAbility(media, abilities.seek, "seek");
-    const now = describeState(receiver, media).playback?.position_ms ?? 0;
-    const position = Math.max(0, Math.min(to(now, media), media.durationMs ?? Number.POSITIVE_INFINITY));
+    const wanted = "at" in to ? to.at : requirePosition(media) + to.by;
+    const position = Math.max(0, Math.min(wanted, media.durationMs ?? Number.POSITIVE_INFINITY));
     await this.#command(session, media, { type: "SEEK", currentTime: position / 1_000 }, "seek", signal);
   }
 
@@ -261,6 +261,12 @@ const playbackCommands = {
 function mediaOf({ media }: CastSession): Media {
   if (media === null) throw notPlaying();
   return media;
+}
+
+function requirePosition(media: Media): number {
+  const position = positionOf(media);
+  if (position !== null) return position;
+  throw new ZapdError("device_refused", "does not report the position of what it is playing");
 }
 
 function requireAbility({ commands }: Media, bit: number, verb: string): void {

@@ -128,21 +128,29 @@ function readItem(media: Json): Pick<Media, "durationMs" | "live" | "title" | "a
   };
 }
 
+/** Where it is in what plays, in milliseconds; `null` where it does not report that. */
+export function positionOf(
+  { status, positionMs, durationMs, rate, at }: Media,
+  now = performance.now(),
+): number | null {
+  if (positionMs === null) return null;
+  const position = positionMs + (status === "playing" ? rate * (now - at) : 0);
+  return Math.max(0, Math.min(position, durationMs ?? position));
+}
+
 function describePlayback(media: Media, now: number): Playback {
-  const { status, positionMs, durationMs, live, title, artist, image, rate, at } = media;
-  const isRunning = status === "playing";
-  const position = positionMs === null ? null : positionMs + (isRunning ? rate * (now - at) : 0);
+  const { status, durationMs, live, title, artist, image, rate } = media;
+  const position = positionOf(media, now);
   const isEndless = live === true && durationMs === null;
-  const clamped = position === null || isEndless ? null : Math.max(0, Math.min(position, durationMs ?? position));
   return {
     status,
-    position_ms: clamped === null ? null : Math.round(clamped),
+    position_ms: position === null || isEndless ? null : Math.round(position),
     duration_ms: durationMs === null ? null : Math.round(durationMs),
     live,
     title,
     artist,
     artwork: image !== null,
-    ...(isRunning && rate !== 1 && { rate }),
+    ...(status === "playing" && rate !== 1 && { rate }),
   };
 }
 

@@ -90,6 +90,18 @@ describe.concurrent("what a Cast device plays", () => {
     expect(await refusal(tell("play", never))).toBe("device_refused: is not playing anything");
   });
 
+  test("a live stream is skipped in from where it is, though that is not shown", async () => {
+    const { set, connection } = await room();
+    set.launch("233637DE");
+    set.play({ durationMs: null, live: true });
+    await has(connection.playback?.seek)(60_000, never);
+    await has(connection.keys).press("skip", never);
+    expect(set.state.playback?.positionMs).toBeGreaterThanOrEqual(70_000);
+    await has(connection.keys).press("rewind", never);
+    expect(set.state.playback?.positionMs).toBeWithin(40_000, 60_000);
+    expect((await read(connection)).playback).toMatchObject({ live: true, position_ms: null });
+  });
+
   test("is pushed whoever plays it: the app of another sender is joined", async () => {
     const { set, connection, told } = await room();
     await read(connection);
