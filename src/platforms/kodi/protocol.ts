@@ -161,15 +161,12 @@ export const homeWindow = 10_000;
 export const busyWindow = 10_138;
 
 /** The window in front (`GUI.GetProperties`). */
-export interface Window {
-  readonly id: number;
-  readonly label: string;
-}
-
-export function readWindow(result: Json): Window {
+export function readWindow(result: Json) {
   const window = asJson(result["currentwindow"]);
   return { id: number(window["id"]) ?? 0, label: text(window["label"]) ?? "" };
 }
+
+export type Window = Readonly<ReturnType<typeof readWindow>>;
 
 export function isDialog({ id }: Window): boolean {
   return dialogs.has(id);
