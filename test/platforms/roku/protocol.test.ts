@@ -161,7 +161,7 @@ describe("device-info", () => {
     expect(facts({ "wifi-mac": "aa:bb:cc:00:00:0g" }).macs).toEqual([]);
   });
 
-  test("software: with its build where it says one", () => {
+  test("software: its version, without the build", () => {
     expect(facts({ "software-version": "15.2.4", "software-build": "4242" }).softwareVersion).toBe("15.2.4");
     expect(facts({ "software-version": "7.5.0", "software-build": "" }).softwareVersion).toBe("7.5.0");
     expect(facts({ "software-build": "4242" }).softwareVersion).toBeNull();
