@@ -80,7 +80,7 @@ export class RokuConsole implements Console {
   async #attach(signal: AbortSignal): Promise<void> {
     const replay = new Ring();
     let isLive = false;
-    const connection = new Connection((bytes) => (isLive ? this.#ring : replay).add(bytes));
+    const connection = new Connection((bytes, isCut) => (isLive ? this.#ring : replay).add(bytes, isCut));
     // Set before it is open, so that `close` ends it.
     this.#connection = connection;
     try {
@@ -104,11 +104,13 @@ export class RokuConsole implements Console {
       return;
     }
     const replayed = replay.newest(replay.count);
-    const known = overlap(this.#ring.newest(overlapLines), replayed);
+    const kept = this.#ring.newest(overlapLines);
+    // The set replays a line whole that was cut.
+    const known = overlap(this.#ring.isCut ? kept.slice(0, -1) : kept, replayed);
     // Without an overlap the lines that the replay no longer held are missed as well.
     if (known === 0) this.#ring.miss(replay.count - replayed.length);
     const newLines = replayed.slice(known).map((line) => `${line}\n`);
-    this.#ring.add(new TextEncoder().encode(newLines.join("")));
+    this.#ring.add(new TextEncoder().encode(newLines.join("")), false);
   }
 }
 
@@ -122,15 +124,18 @@ const separatorBytes = 3;
 class Ring {
   /** How many lines have been added. */
   count = 0;
+  /** Whether the connection ended within the newest line. */
+  isCut = false;
   #bytes: Uint8Array<ArrayBuffer> | undefined;
   /** How many bytes have been added; the next is written at this position, modulo the size. */
   #end = 0;
 
   /** Adds complete lines. */
-  add(received: Uint8Array): void {
+  add(received: Uint8Array, isCut: boolean): void {
     for (let at = received.indexOf(newline); at !== -1; at = received.indexOf(newline, at + 1)) this.count++;
     const bytes = received.subarray(-limits.bytes);
     if (bytes.length === 0) return;
+    this.isCut = isCut;
     this.#bytes ??= new Uint8Array(limits.bytes);
     const start = this.#end % limits.bytes;
     const first = bytes.subarray(0, limits.bytes - start);
@@ -200,7 +205,7 @@ const overlapLines = 20;
 class Connection {
   open = false;
   receivedAt = 0;
-  readonly #onLines: (bytes: Uint8Array) => void;
+  readonly #onLines: (bytes: Uint8Array, isCut: boolean) => void;
   #socket: Awaited<ReturnType<typeof connectSocket>> | undefined;
   #closed = false;
   /** The beginning of a line without an end yet; longer ones are cut. */
@@ -212,7 +217,7 @@ class Connection {
   #allowedAt = performance.now();
   #resume: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(onLines: (bytes: Uint8Array) => void) {
+  constructor(onLines: (bytes: Uint8Array, isCut: boolean) => void) {
     this.#onLines = onLines;
   }
 
@@ -242,7 +247,7 @@ class Connection {
   #ended(): void {
     this.open = false;
     clearTimeout(this.#resume);
-    if (this.#partialBytes > 0) this.#endPartial(Uint8Array.of(newline));
+    if (this.#partialBytes > 0) this.#endPartial(Uint8Array.of(newline), true);
   }
 
   #received(received: Uint8Array): void {
@@ -253,7 +258,7 @@ class Connection {
     if (end !== -1) {
       const first = bytes.indexOf(newline);
       this.#endPartial(bytes.subarray(0, first + 1));
-      this.#onLines(bytes.subarray(first + 1, end + 1));
+      this.#onLines(bytes.subarray(first + 1, end + 1), false);
     }
     this.#keepPartial(bytes.subarray(end + 1));
   }
@@ -264,10 +269,10 @@ class Connection {
     this.#partialBytes += kept.length;
   }
 
-  #endPartial(rest: Uint8Array): void {
-    if (this.#partialBytes > 0) this.#onLines(Uint8Array.from(this.#partial.subarray(0, this.#partialBytes)));
+  #endPartial(rest: Uint8Array, isCut = false): void {
+    if (this.#partialBytes > 0) this.#onLines(Uint8Array.from(this.#partial.subarray(0, this.#partialBytes)), isCut);
     this.#partialBytes = 0;
-    this.#onLines(rest);
+    this.#onLines(rest, isCut);
   }
 
   /** Pauses reading when more has come than the rate allows. */

@@ -137,6 +137,20 @@ describe.concurrent("the connection", () => {
     expect(second.lines).toEqual(["three"]);
   });
 
+  test("that breaks within a line, as after a prompt, does not have all told twice when it is made again", async () => {
+    const { console, clients, say } = await bench("one\r\ntwo\r\n");
+    await console.read(null, never);
+    await say("Brightscript Debugger> ");
+    await Bun.sleep(50);
+    clients[0]?.destroy();
+    let { lines } = await console.read(null, never);
+    await until("it is made again", async () => {
+      ({ lines } = await console.read(null, never));
+      return clients.length === 2;
+    });
+    expect(lines).toEqual(["one", "two", "Brightscript Debugger> "]);
+  });
+
   test.skipIf(process.platform !== "linux")(
     "is looked after while it is silent: a set may have lost its power",
     async () => {
