@@ -3,7 +3,7 @@ import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
-import { serviceName } from "../platforms/services.ts";
+import { serviceNames } from "../platforms/services.ts";
 import { nearest } from "../system/nearest.ts";
 import { parserFor, type StateFile, Store } from "./store.ts";
 
@@ -196,7 +196,7 @@ export function findService(wanted: string, platform: Pick<Platform, "isAppId" |
     ([platformId, id], at) => platformId === wanted.trim() || services.findIndex(([, other]) => other === id) === at,
   );
   const apps = meant.map(([platform_id, id]): App => {
-    return { id, name: serviceName(id) ?? id, platform_id, type: "app", version: null, installed: true };
+    return { id, name: serviceNames[id], platform_id, type: "app", version: null, installed: true };
   });
   return findApp(wanted, apps, platform);
 }

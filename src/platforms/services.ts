@@ -33,8 +33,3 @@ export const serviceNames = {
 } as const;
 
 export type ServiceId = keyof typeof serviceNames;
-
-/** The name of a well-known service, or `null`. */
-export function serviceName(id: string): string | null {
-  return Object.hasOwn(serviceNames, id) ? serviceNames[id as ServiceId] : null;
-}
