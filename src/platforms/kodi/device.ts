@@ -164,7 +164,8 @@ export class KodiDevice {
 
   /** Opens the socket in the background, so that its notifications are received from then on. */
   follow(): void {
-    if (this.isFollowed || performance.now() < this.#followNotBefore || !this.#http) return;
+    if (!this.#http || (!this.isFollowed && performance.now() < this.#followNotBefore)) return;
+    // Where it is open already this counts as use, without which it would be closed after a while.
     this.#reconnecting.use(AbortSignal.timeout(followTimeoutMs)).catch((error: unknown) => {
       this.#followNotBefore = performance.now() + followRetryMs;
       this.#platformHost.debug(

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { readPlaying } from "../../../src/platforms/kodi/protocol.ts";
@@ -25,6 +25,29 @@ test("what happens on the machine itself is told as it happens, each part for it
   expect(told.states.at(-1)).toEqual({ power: "on", volume: { level, muted: true } });
   await player.sleep();
   await until("it is told", () => told.ended.includes("going_off"));
+});
+
+test("it is followed for as long as its state is read", async () => {
+  const later = globalThis.setTimeout;
+  // The timers that would close what nobody has used for five minutes.
+  const idle: (() => void)[] = [];
+  const timers = spyOn(globalThis, "setTimeout").mockImplementation(((work: () => void, ms = 0, ...rest: []) => {
+    if (ms > 60_000) idle.push(work);
+    return later(work, ms, ...rest);
+  }) as typeof setTimeout);
+  cleanups.push(() => timers.mockRestore());
+  const { set: player, connection, told } = await lineToKodi(await startKodi());
+  await until("it is followed", async () => {
+    await connection.state?.read(never);
+    return idle.length > 0 && player.state.clients.websocket === 1;
+  });
+  for (const ms of [200_000, 400_000]) {
+    passed.ms = ms;
+    await connection.state?.read(never);
+    for (const close of idle.splice(0)) close();
+  }
+  await Bun.sleep(100);
+  expect([player.state.clients.websocket, told.ended]).toEqual([1, []]);
 });
 
 test("what it tells while it is read is newer than what is read", () => {
