@@ -36,7 +36,6 @@ const versions = [1, 2, 3] as const;
  * Where a description usually is, for an address without a search: libupnp and others, Platinum, Samsung TVs, Sonos.
  */
 const usualPaths = ["/description.xml", "/", "/dmr", "/xml/device_description.xml"] as const;
-const documentBytes = 256 * 1024;
 
 export const dlna: Platform<DlnaMemory> = {
   name: "dlna",
@@ -58,7 +57,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
   const http = new DeviceHttp({ address: lead, platformHost });
   const headers = { Connection: "close" };
   const read = async (path: string) => {
-    const answer = await http.read(path, signal, { maxBytes: documentBytes, headers });
+    const answer = await http.read(path, signal, { headers });
     if (answer.status !== 200) throw protocolError("has no UPnP description");
     return answer;
   };

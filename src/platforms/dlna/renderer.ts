@@ -1,6 +1,6 @@
 /** One renderer: calls to its services, its events, and its state, as `state` of a connection. */
 import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
-import { DeviceHttp, type Read, type ReadOptions, type RequestOptions } from "../../transport/http.ts";
+import { DeviceHttp, type Read, type RequestOptions } from "../../transport/http.ts";
 import { askSoap, type SoapAction, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
   type Emit,
@@ -20,7 +20,6 @@ export type Args = Readonly<Record<string, string | number>>;
 type ServiceName = "transport" | "rendering" | "connections";
 type Volume = NonNullable<PlatformState["volume"]>;
 
-const descriptionBytes = 256 * 1024;
 /** For the metadata of what is playing, and the list of all types that it accepts. */
 const answerBytes = 512 * 1024;
 /** How long a proof of identity is valid for polling; a read of the whole state proves it again. */
@@ -204,7 +203,7 @@ export class Renderer {
 
   async #prove(read: Read): Promise<void> {
     const { path = "/" } = this.memory;
-    const answer = await read(path, this.#withConnection<ReadOptions>({ maxBytes: descriptionBytes }));
+    const answer = await read(path, this.#withConnection({}));
     // Another device is at this address, or the description has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
     if (answer.status !== 200) throw protocolError("did not report its identity");
