@@ -188,12 +188,12 @@ test("R13 no duration is measured by the time of day", () => {
   const meant = [
     /toISOString\(\)/,
     /now: \(\) => new Date\(\)/,
-    /render\(.*now: new Date\(\)/,
+    /const viewport = \{.*now: new Date\(\)/,
     /isOtherDay\(line\.at, .* new Date\(\)\)/,
     /src\/web\/ui\/clock\.ts: .*[nN]ow\(Date\.now\(\)\)|src\/web\/ui\/clock\.ts: .*useState\(Date\.now\(\)\)/,
     /put\(\{ url: .*, at: new Date\(\) \}\)/,
     /mtimeMs|mtime\.getTime\(\)/,
-    /expiresAt: Date\.parse\(answer\.expires_at/,
+    /<Countdown until=\{Date\.parse\(now\.expires_at/,
     // What plays runs on from the time at which it was where the API says.
     /position_at [!=]== null.* - Date\.parse\(position_at\)/,
     /positionAt\(playback, (now\.getTime|Date\.now)\(\)\)/,

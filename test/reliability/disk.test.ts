@@ -54,6 +54,8 @@ const fillers = {
 
 /** Every change fails with an error and changes nothing; all else goes on. */
 async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void> {
+  // A write that began just before the disk became read-only could be neither finished nor removed.
+  const underWay = unfinishedOn(on);
   const files = writers.map((writer) => readFileSync(join(on.disk, writer.path(on).slice(on.disk.length)), "utf8"));
   for (let again = 0; again < 5; again++)
     for (const writer of writers)
@@ -75,7 +77,7 @@ async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void
     .filter((line) => /"level":"(error|warn)".*could not be written/.test(line));
   expect(lines.length).toBeGreaterThanOrEqual(writers.length);
   expect(lines.length).toBeLessThanOrEqual(writers.length + 1);
-  expect(unfinishedOn(on)).toEqual([]);
+  expect(unfinishedOn(on)).toEqual(underWay);
 }
 
 /** Temporary files that were never renamed. */
@@ -107,7 +109,6 @@ test.skipIf(noMounts !== null)(
     daemon = await startMounted("size=4m");
     await introduce(daemon, sets, 1);
     const on = daemon;
-    // A write under way at that moment could be neither finished nor removed.
     await until("nothing is being written", () => unfinishedOn(on).length === 0);
     daemon.remount("ro");
     await showThatNothingIsWritten(daemon, 1);
