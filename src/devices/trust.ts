@@ -93,7 +93,7 @@ export class Trust {
     const seen: Observation = {
       at,
       answering,
-      hasSecrets: credentials.has(record.id),
+      hasSecrets: credentials.hasAny(record.id),
       reportedMacs: record.macs,
       macOf: (host) => neighbours.macOf(host),
     };

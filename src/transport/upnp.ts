@@ -44,7 +44,8 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
     udn,
     says: (name) => childText(device, name),
     service(name) {
-      const one = services.find((service) => childText(service, "serviceType")?.includes(`:service:${name}:`));
+      const isWanted = (type: string) => /^[!#-~]{1,256}$/.test(type) && type.includes(`:service:${name}:`);
+      const one = services.find((service) => isWanted(childText(service, "serviceType") ?? ""));
       const here = (field: string) => pathHere(childText(one, field), from, at);
       return (
         one && {

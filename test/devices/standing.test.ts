@@ -56,6 +56,18 @@ describe("T29 a device that is met elsewhere, while its home", () => {
     expect(otherAddresses(followed.standing, start)).toEqual([home]);
   });
 
+  test("a developer password of its own is such a secret", async () => {
+    const { registry, credentials } = await openDevices(folder(), []);
+    const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+    const neighbours = { macOf: () => null, table: () => new Map() };
+    const parts = { registry, credentials, log, platforms: [], platformHost: platformHostOf(), neighbours };
+    const trust = new Trust({ ...parts, now: () => start });
+    const { record } = await registry.merge({ platform: "fake", sighting: sightingOf("1"), address: home });
+    expect(reason(trust.placeOf(record, away, [away]))).toBeUndefined();
+    await credentials.developer(record.id).keep({ password: "its own" });
+    expect(reason(trust.placeOf(record, away, [away]))).toBe("moved");
+  });
+
   test("answers, stays there, and two answer for it, also without secrets", () => {
     for (const hasSecrets of [true, false]) {
       const met = after(atHome, away, [home, away], { hasSecrets });

@@ -107,6 +107,13 @@ describe("a description", () => {
     expect([other.memory.transport, other.documents.transport]).toEqual([undefined, null]);
   });
 
+  test("has no service whose type could not be sent in a header", () => {
+    for (const odd of ["é", '"', "x".repeat(256)]) {
+      const named = services("c").replaceAll(":2</serviceType>", `:${odd}</serviceType>`);
+      expect([odd, read(described(named)).memory.transport]).toEqual([odd, undefined]);
+    }
+  });
+
   test("at an IPv6 address names its services too, and none on other hosts", () => {
     const at = { host: "fd00::40", port: 49_152 };
     const six = (control: string) =>
