@@ -48,8 +48,12 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
   if (isHeldByDevice(device, key)) {
     await device.heldKey.pressFirst(key, async () => {
       const isDown = Promise.withResolvers<void>();
-      await device.heldKey.begin(key, (signal) => {
-        const keeping = keepDown(device, key, { ...turn, signal }, { onDown: isDown.resolve });
+      await device.heldKey.begin(key, turn.signal, (signal, down) => {
+        const onDown = () => {
+          down();
+          isDown.resolve();
+        };
+        const keeping = keepDown(device, key, { ...turn, signal }, { onDown });
         keeping.catch(isDown.reject);
         return keeping;
       });
@@ -59,7 +63,8 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
   }
   // The first press is like any other: its caller waits for it, and a device that is asleep is woken.
   if (!(await device.heldKey.pressFirst(key, () => pressKey(device, key, turn)))) return;
-  await device.heldKey.begin(key, async (signal) => {
+  await device.heldKey.begin(key, turn.signal, async (signal, down) => {
+    down();
     await sleep(repeatEveryMs, signal);
     // A device that does not answer in time must not scroll on when it comes back.
     const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(renewWithinMs)]);
@@ -152,23 +157,37 @@ export class HeldKey {
     }
   }
 
-  /** Holds a key down, in place of any other: `hold` runs until its signal aborts or it fails. */
-  async begin(key: string, hold: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+  /**
+   * Holds a key down, in place of any other: `hold` runs until its signal aborts or it fails, and calls `down` once the key is
+   * down. Before that, which may take long where the device must be reached first, the hold ends with its `caller`.
+   */
+  async begin(
+    key: string,
+    caller: AbortSignal,
+    hold: (signal: AbortSignal, down: () => void) => Promise<unknown>,
+  ): Promise<void> {
     await this.#endHold();
     const end = new AbortController();
-    const release = () => end.abort(releasedError());
-    let timer = setTimeout(release, renewWithinMs);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const hungUp = () => end.abort(caller.reason);
+    const renew = () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => end.abort(releasedError()), renewWithinMs);
+    };
+    const down = () => {
+      caller.removeEventListener("abort", hungUp);
+      renew();
+    };
+    caller.addEventListener("abort", hungUp);
+    if (caller.aborted) hungUp();
     // The call that began the hold was answered, so a press that fails just ends it.
-    const ended = hold(end.signal)
+    const ended = hold(end.signal, down)
       .catch(() => {})
       .then(() => {
         clearTimeout(timer);
+        caller.removeEventListener("abort", hungUp);
         if (this.#held === held) this.#held = undefined;
       });
-    const renew = () => {
-      clearTimeout(timer);
-      timer = setTimeout(release, renewWithinMs);
-    };
     const held = { key, end, ended, renew };
     this.#held = held;
   }

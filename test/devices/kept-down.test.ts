@@ -61,6 +61,26 @@ test("up before it is down releases it once it is down", async () => {
   expect(done()).toBe(Array(3).fill("up down, up up").join(", "));
 });
 
+test("a device that takes longer than 2 s to be reached is held all the same, said again or not", async () => {
+  house.set.takes = 2_500;
+  await Promise.all([hold({ phase: "down" }), hold({ phase: "down" })]);
+  expect(done()).toBe("up down");
+  house.set.takes = 0;
+  await hold({ phase: "up" });
+  expect(done()).toBe("up down, up up");
+});
+
+test("it does not go down where its caller has hung up before", async () => {
+  house.set.takes = 300;
+  const caller = new AbortController();
+  const holding = hold({ phase: "down" }, caller.signal).catch((error) => error);
+  await until("it is being pressed", () => house.set.running > 0);
+  caller.abort(new ZapdError("device_error", "gone"));
+  expect(await holding).toBeInstanceOf(ZapdError);
+  await device().heldKey.release();
+  expect(done()).toBe("");
+});
+
 test("down without a renewal is released after 2 s", async () => {
   await hold({ phase: "down" });
   await until("it is let go", () => done() === "up down, up up", 4_000);
