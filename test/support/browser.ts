@@ -169,7 +169,9 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
   const pressed = await page
     .waitForFunction(
       async (wanted) => {
-        const all = [...document.querySelectorAll<HTMLElement>("button, a[href], [role=menuitem], input, label")];
+        const all = [
+          ...document.querySelectorAll<HTMLElement>("button, a[href], [role=menuitem], input, label, summary"),
+        ];
         const nameOf = (one: HTMLElement) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim();
         const own = all.find((one) => nameOf(one) === wanted && one.checkVisibility());
         if (!own) return false;

@@ -151,7 +151,7 @@ describePage("the developer view", (visitAt) => {
       const title = "W".repeat(80);
       await drop(page, [zipFile(`${title}.zip`, filesOf(7, { manifest: manifest(7).replace("Hello", title) }))]);
       await shows(page, `${title} 1.0.7 runs on Workbench`);
-      await page.click(".dev-params summary");
+      await pressNamed(page, "Start it with parameters");
       await page.type(".dev-params textarea", title);
       await shows(page, "is not name=value");
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(305);
@@ -161,7 +161,7 @@ describePage("the developer view", (visitAt) => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
       await drop(page, [zipFile("hello.zip", filesOf(7))]);
       await shows(page, "Hello 1.0.7 runs on Workbench");
-      await page.click(".dev-params summary");
+      await pressNamed(page, "Start it with parameters");
       await page.type(".dev-params textarea", "content_id=42\nno pair");
       await shows(page, "no pair is not name=value");
       await page.evaluate(() => document.querySelector<HTMLTextAreaElement>(".dev-params textarea")?.select());
