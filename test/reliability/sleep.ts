@@ -8,6 +8,20 @@ import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
+/** Resolves when the last command of each set came so long ago. */
+async function quiet(sets: readonly WiredRoku[], { fromMs, toMs }: { fromMs: number; toMs: number }): Promise<void> {
+  const last = sets.map((set) => ({ set, count: set.commands.length, at: Number.NEGATIVE_INFINITY }));
+  const isQuiet = () => {
+    const now = performance.now();
+    for (const one of last) {
+      if (one.set.commands.length !== one.count) one.at = now;
+      one.count = one.set.commands.length;
+    }
+    return last.every(({ at }) => now - at >= fromMs && now - at <= toMs);
+  };
+  await until("no key is just being sent", isQuiet, 20_000, 1);
+}
+
 /** Resolves with the milliseconds from SIGCONT to the first answer. Fails when an old key was sent, or a new one was not. */
 export async function sleepThrough(ms: number): Promise<number> {
   const sets = await Promise.all(Array.from({ length: 5 }, () => WiredRoku.start()));
@@ -57,6 +71,8 @@ export async function sleepThrough(ms: number): Promise<number> {
     // Time for all of them to arrive on a busy machine.
     await Bun.sleep(1_000);
 
+    // In the middle between two keys of each sequence: stopped just before it writes one, the daemon would write it on waking.
+    await quiet([playing, slow], { fromMs: 20, toMs: 80 });
     daemon.process.kill("SIGSTOP");
     const gone = new AbortController();
     const hungUp = press("left", "down", gone.signal);
