@@ -82,6 +82,8 @@ test("turned off while it is being turned on, it stays off", async () => {
   const link = new MqttLink(options());
   link.use(configOf({ mqtt: { url: "mqtt://127.0.0.1:1", site: "lab" } }).mqtt);
   link.start();
+  // It has begun to open the bridge.
+  for (let turn = 0; turn < 3; turn++) await Promise.resolve();
   link.use(configOf().mqtt);
   // By then its modules are loaded, and it would have begun.
   await import("../../src/mqtt/bridge.ts");
