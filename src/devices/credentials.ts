@@ -65,17 +65,12 @@ export class Credentials {
 
   /** The password of a device's developer mode, kept apart from its pairing. */
   developer(id: string): CredentialKeeper {
-    return this.keeper(developerId(id));
+    return this.keeper(`${id}/dev`);
   }
 
   /** Whether a device is paired. */
   has(id: string): boolean {
     return Object.hasOwn(this.#store.value.credentials, id);
-  }
-
-  /** Whether a device has a secret of its own: of its pairing, or of its developer mode. */
-  hasAny(id: string): boolean {
-    return this.has(id) || this.has(developerId(id));
   }
 
   settled(): Promise<void> {
@@ -94,8 +89,4 @@ export class Credentials {
   conceal(kept: Kept): void {
     for (const [name, value] of Object.entries(kept)) if (!publicFields.has(name)) this.#hide(value);
   }
-}
-
-function developerId(id: string): string {
-  return `${id}/dev`;
 }

@@ -76,7 +76,7 @@ export class EndpointSet {
     const preferred = registry.composition.preferred[needs] ?? [];
     const inOrder = sortByPlatform(needs === "keys" ? this.#withDeviceKeys : this.all, preferred, platformOf);
     const able = inOrder.filter((endpoint) => endpoint.has(needs) && (accepts?.(endpoint) ?? true));
-    const paired = isConfidential ? able.filter(({ record }) => trust.hasSecrets(record)) : [];
+    const paired = isConfidential ? able.filter(({ record }) => trust.isPaired(record)) : [];
     const chosen = paired.length > 0 ? paired : able;
     return chosen.length > 0 ? chosen : [inOrder.find((endpoint) => endpoint.withholds(needs)) ?? this.leading];
   }

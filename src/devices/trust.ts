@@ -89,11 +89,11 @@ export class Trust {
 
   /** The place of a device after it was found at `at`; at the addresses `answering` it proved its identity. */
   placeOf(record: DeviceRecord, at: Address | null, answering: readonly Address[]): Place {
-    const { credentials, neighbours, now } = this.#deps;
+    const { neighbours, now } = this.#deps;
     const seen: Observation = {
       at,
       answering,
-      hasSecrets: credentials.hasAny(record.id),
+      hasSecrets: this.hasSecrets(record),
       reportedMacs: record.macs,
       macOf: (host) => neighbours.macOf(host),
     };
@@ -128,8 +128,13 @@ export class Trust {
     return this.#deps.neighbours.macOf(host);
   }
 
-  hasSecrets(record: DeviceRecord): boolean {
+  isPaired(record: DeviceRecord): boolean {
     return this.#deps.credentials.has(record.id);
+  }
+
+  /** Whether a device has a secret of its own: of its pairing, or of its developer mode (SECURITY.md 2.4). */
+  hasSecrets(record: DeviceRecord): boolean {
+    return this.isPaired(record) || this.#deps.credentials.developer(record.id).readAnyway() !== null;
   }
 
   /** The user says that what answers at a device's address is the device. */
@@ -163,7 +168,7 @@ export class Trust {
   /** Whether a device's platform pairs at all. */
   canPair(record: DeviceRecord): boolean {
     const platform = this.#platformOf(record.platform);
-    return (platform && descriptionOf(record, platform, this.hasSecrets(record)).has.has("pair")) ?? false;
+    return (platform && descriptionOf(record, platform, this.isPaired(record)).has.has("pair")) ?? false;
   }
 
   /**

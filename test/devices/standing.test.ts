@@ -44,6 +44,16 @@ function after(
   expect(standingSchema.safeParse(JSON.parse(JSON.stringify(place.standing))).success).toBe(true);
   return place;
 }
+
+/** The trust in devices, where the neighbour table has this hardware address for `home`. */
+async function trustSeeing(mac: string | null) {
+  const { registry, credentials } = await openDevices(folder(), []);
+  const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
+  const neighbours = { macOf: () => mac, table: () => new Map(mac === null ? [] : [[home.host, mac]]) };
+  const parts = { registry, credentials, log, platforms: [], platformHost: platformHostOf(), neighbours };
+  return { registry, credentials, trust: new Trust({ ...parts, now: () => start }) };
+}
+
 const reason = ({ standing }: Place, now = start) => probationAt(standing, now)?.reason;
 const where = ({ host, port }: Place) => ({ host, port });
 
@@ -57,11 +67,7 @@ describe("T29 a device that is met elsewhere, while its home", () => {
   });
 
   test("a developer password of its own is such a secret", async () => {
-    const { registry, credentials } = await openDevices(folder(), []);
-    const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-    const neighbours = { macOf: () => null, table: () => new Map() };
-    const parts = { registry, credentials, log, platforms: [], platformHost: platformHostOf(), neighbours };
-    const trust = new Trust({ ...parts, now: () => start });
+    const { registry, credentials, trust } = await trustSeeing(null);
     const { record } = await registry.merge({ platform: "fake", sighting: sightingOf("1"), address: home });
     expect(reason(trust.placeOf(record, away, [away]))).toBeUndefined();
     await credentials.developer(record.id).keep({ password: "its own" });
@@ -179,11 +185,7 @@ describe("the neighbour table", () => {
   });
 
   test("is no reason any more once the user has trusted the device, though it is read again before that is saved", async () => {
-    const { registry, credentials } = await openDevices(folder(), []);
-    const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
-    const neighbours = { macOf: () => other, table: () => new Map([[home.host, other]]) };
-    const parts = { registry, credentials, log, platforms: [], platformHost: platformHostOf(), neighbours };
-    const trust = new Trust({ ...parts, now: () => start });
+    const { registry, trust } = await trustSeeing(other);
     const sighting = sightingOf("1", { macs: [own] });
     const { record } = await registry.merge({ platform: "fake", sighting, address: home });
     expect(trust.doubt(record)?.code).toBe("device_unproven");

@@ -1,6 +1,7 @@
 /** Adding by address: which devices a caller may move to another address; rogue/second-user.cases.ts has another user try it. */
 import { expect, test } from "bun:test";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
+import { packageWith } from "../blackbox/packages.ts";
 import { codeOf, deviceOf, houseForFile, press, webosPort } from "./rogue-house.ts";
 
 const house = houseForFile();
@@ -33,6 +34,21 @@ test("T28 a silent device without secrets moves when it is added at a new addres
   const moved = await roku(real.identity);
   expect((await add(moved.address)).body.data).toMatchObject({ id, name: "Attic", host: moved.host, port: moved.port });
   expect(codeOf(await press(house.daemon, id, "home"))).toBe("ok");
+});
+
+test("T28 a silent device with a developer password of its own does not move when it is added at a new address", async () => {
+  const password = "own-of-den";
+  const real = await roku({ name: "Den", developer: { password } });
+  const { id } = (await add(real.address)).body.data;
+  const form = new FormData();
+  form.append("password", password);
+  form.append("archive", new Blob([new Uint8Array(packageWith("own"))]), "package.zip");
+  const url = `${house.daemon.url}/devices/${id}/dev/install`;
+  expect((await fetch(url, { method: "POST", body: form, keepalive: false })).status).toBe(200);
+  await real.stop();
+  const moved = await roku(real.identity);
+  expect(codeOf(await add({ ...moved.address, platform: "roku" }))).toBe("device_elsewhere");
+  expect(await deviceOf(house.daemon, id)).toMatchObject({ host: real.host, port: real.port });
 });
 
 test("T28 two simultaneous adds of one device at two addresses: one succeeds, the other is refused with device_elsewhere", async () => {
