@@ -8,6 +8,11 @@ declare const trustedTypes:
 
 // Swagger UI sets markup as strings. The policy allows that for HTML only, never for scripts.
 if (typeof trustedTypes !== "undefined") trustedTypes.createPolicy("default", { createHTML: (html) => html });
+// It takes the dark scheme from this class, not from the system.
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const takeScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", takeScheme);
+takeScheme();
 SwaggerUIBundle({
   url: "openapi.json",
   dom_id: "#docs",
