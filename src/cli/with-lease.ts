@@ -3,6 +3,9 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Result } from "../api/client.ts";
 import { systemCode } from "../api/errors.ts";
+import { leaseLimits } from "../api/limits.ts";
+import type { Lease } from "../api/schemas.ts";
+import { stopwatch } from "../system/clock.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { call } from "./client.ts";
@@ -24,12 +27,18 @@ export async function withLease(context: Context): Promise<number> {
   const [program, ...words] = context.words;
   if (program === undefined) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
   if (context.json) throw new UsageError("--json cannot be used here: the output is that of the program");
+  const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
+  const before = carried.length > 0 ? (await call(context, "listDevices", {})).data : [];
   const wanted = wantedLease(context, defaultTtlMs);
   const { data: taken } = await takeLease(context, wanted);
-  const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
   const isOwn = !carried.includes(taken.token);
+  const held = isOwn ? null : before.find(({ id }) => id === taken.device.id)?.lease;
+  const outer = held ? outerLease(held, taken, wanted) : null;
+  const renewed = (signal?: AbortSignal) => renew(context, taken, wanted, outer, signal);
   const renewing = new AbortController();
   try {
+    // Taking it has shortened it.
+    if (outer) await renewed();
     const env = {
       ...process.env,
       ZAPD_DEVICE: taken.device.id,
@@ -38,7 +47,7 @@ export async function withLease(context: Context): Promise<number> {
     };
     const child = spawn(program, words, { stdio: "inherit", env });
     const ended = waitForExit(child, program);
-    keepRenewing(context, taken, wanted, renewing.signal).catch((error: unknown) => {
+    keepRenewing(renewed, wanted.ttl_s * 1_000, renewing.signal).catch((error: unknown) => {
       if (renewing.signal.aborted) return;
       const why = error instanceof Error ? error.message : String(error);
       context.say(printable(`zapd: the lease of ${taken.device.name} is lost (${why}): stopping ${program}`));
@@ -49,6 +58,20 @@ export async function withLease(context: Context): Promise<number> {
     renewing.abort();
     if (isOwn) await freeLease(context, taken).catch((error: unknown) => reportNotFreed(context, taken, wanted, error));
   }
+}
+
+/** The lease that the caller held before. */
+interface OuterLease {
+  readonly owner: string;
+  /** What it would have left now. */
+  leftMs(): number;
+}
+
+function outerLease({ owner, until }: Lease, taken: Taken, { ttl_s }: WantedLease): OuterLease {
+  // Both ends as the daemon tells them.
+  const leftMs = Date.parse(until) - Date.parse(taken.until) + ttl_s * 1_000;
+  const elapsedMs = stopwatch();
+  return { owner, leftMs: () => leftMs - elapsedMs() };
 }
 
 function reportNotFreed(context: Context, { device }: Taken, { ttl_s }: WantedLease, error: unknown): void {
@@ -80,17 +103,34 @@ async function waitForExit(child: ChildProcess, program: string): Promise<number
   }
 }
 
-/** Renews the lease until the signal aborts. Fails when the lease is lost. */
-async function keepRenewing(context: Context, taken: Taken, wanted: WantedLease, signal: AbortSignal): Promise<never> {
-  const { owner, note, ttl_s } = wanted;
-  const body = { owner, ttl_s, ...(note !== undefined && { note }) };
-  const given = { id: taken.device.id, lease: taken.token, body };
-  const ttlMs = ttl_s * 1_000;
+/** Renews the lease: of an `outer` one, which the caller held before, the owner and the end stay. */
+async function renew(
+  context: Context,
+  { device, token }: Taken,
+  { owner, note, ttl_s }: WantedLease,
+  outer: OuterLease | null,
+  signal?: AbortSignal,
+): Promise<void> {
+  const outerSeconds = Math.ceil((outer?.leftMs() ?? 0) / 1_000);
+  const body = {
+    owner: context.option("owner") ?? outer?.owner ?? owner,
+    ttl_s: Math.min(Math.max(ttl_s, outerSeconds), leaseLimits.ttlS),
+    ...(note !== undefined && { note }),
+  };
+  await call(context, "takeLease", { id: device.id, lease: token, body, signal }, { quiet: true });
+}
+
+/** Renews the lease again and again until the signal aborts. Fails when the lease is lost. */
+async function keepRenewing(
+  renewed: (signal: AbortSignal) => Promise<void>,
+  ttlMs: number,
+  signal: AbortSignal,
+): Promise<never> {
   for (let since = performance.now(), pause = ttlMs / 3; ; ) {
     await sleep(pause, signal);
     const now = performance.now();
     try {
-      await call(context, "takeLease", { ...given, signal }, { quiet: true });
+      await renewed(signal);
       since = now;
       pause = ttlMs / 3;
     } catch (error) {

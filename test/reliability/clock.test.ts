@@ -206,6 +206,7 @@ test("R13 no duration is measured by the time of day", () => {
     /Date\.parse\(expires_at \?\? ""\) - Date\.now\(\)/,
     // A lease outlives the process, and is told by the day.
     /src\/devices\/leases\.ts: const left = Date\.parse\(until\) - Date\.now\(\);/,
+    /src\/cli\/with-lease\.ts: const leftMs = Date\.parse\(until\) - Date\.parse\(taken\.until\)/,
     /src\/system\/text\.ts: return shortTime\(/,
     // When a message was sent, only its sender's clock says.
     /src\/mqtt\/commands\.ts: const (at = typeof sentAt|age = Date\.now\(\) - at;)/,
