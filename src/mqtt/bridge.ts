@@ -14,7 +14,7 @@ import { type Bus, BusError, objectIn } from "./bus.ts";
 import { Commands } from "./commands.ts";
 import { discoveryTopic, HomeAssistant, type HomeAssistantOptions } from "./home-assistant.ts";
 import { RetainedDocuments } from "./retained.ts";
-import { brokerOf, type MqttSettings, ownSite } from "./settings.ts";
+import { brokerOf, caOf, type MqttSettings, ownSite } from "./settings.ts";
 import type { ArtifactSettings } from "./sideload.ts";
 import { partsOf, type SiteTopics, topicsOf } from "./topics.ts";
 
@@ -84,8 +84,7 @@ export class Bridge {
     const since = new Date().toISOString();
     const publish = (event: object) => this.#publishEvent(event);
     this.#homeAssistant = new HomeAssistant({ ...options, topics });
-    const ca = () => brokerOf(settings, process.env).ca;
-    const own = { topics, api, log, publish, artifacts: { ...artifacts, ca } };
+    const own = { topics, api, log, publish, artifacts: { ...artifacts, ca: () => caOf(settings) } };
     this.#commands = commands === "none" ? null : new Commands({ ...own, level: commands });
     const { site } = topics;
     this.#status = { url: broker, site, state: "connecting", commands, since, problem: null, hint: null };

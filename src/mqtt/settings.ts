@@ -49,6 +49,16 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
   };
 }
 
+/** The CA of the settings, PEM, which a server of packages is trusted by, too. Fails with `config_invalid`. */
+export function caOf({ ca }: MqttSettings): string | undefined {
+  try {
+    return ca ? readFile(ca, "mqtt.ca", false) : undefined;
+  } catch (error) {
+    if (!(error instanceof BusError)) throw error;
+    throw new ZapdError("config_invalid", error.message, { hint: error.hint, cause: error });
+  }
+}
+
 /** Reads the file of a setting; only its owner may be able to read one with a secret. */
 function readFile(file: string, setting: string, secret: boolean): string {
   let isOpen = false;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
 import { type Broker, connectBus } from "../../src/mqtt/broker.ts";
 import { type Bus, BusError } from "../../src/mqtt/bus.ts";
-import { brokerOf, type MqttSettings } from "../../src/mqtt/settings.ts";
+import { brokerOf, caOf, type MqttSettings } from "../../src/mqtt/settings.ts";
 import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
@@ -67,6 +67,8 @@ describe("files of the settings", () => {
     expect(why({ cert: join(folder, "none.pem") })).toMatchObject({
       hint: "Set both for a client certificate, or neither",
     });
+    const forPackages = () => caOf(settings({ ca: join(folder, "none.pem") }));
+    expect(forPackages).toThrow(expect.objectContaining({ code: "config_invalid", hint: expect.any(String) }));
     expect(why({ password_file: folder })).toMatchObject({ reason: "settings" });
   });
 });
