@@ -9,6 +9,8 @@ import { isListening } from "../src/runtime/control-socket.ts";
 import { createRokuSimulator } from "../src/simulators/roku.ts";
 import { damage } from "./reliability/damage.ts";
 import { freePort, programWords, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
+import { unfinishedIn } from "./support/folder.ts";
+import { until } from "./support/http-device.ts";
 
 let folder = "";
 const running: ChildProcess[] = [];
@@ -220,6 +222,7 @@ test("T14 T15 under any umask, the socket and all files are 0600, the folders 07
   const added = await fetch(`http://127.0.0.1:${port}/v1/devices`, { method: "POST", body });
   await set.stop();
   expect(added.status).toBe(200);
+  await until("nothing is being written", () => unfinishedIn(join(folder, "deep", "state")).length === 0);
   const modes = (path: string): string[] => [
     `${path.slice(folder.length)} ${(statSync(path).mode & 0o777).toString(8)}`,
     ...(statSync(path).isDirectory() ? readdirSync(path).flatMap((name) => modes(join(path, name))) : []),

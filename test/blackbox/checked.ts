@@ -1,9 +1,10 @@
 /** Calls that check each answer: the status of its code, the envelope, the schema, and that no vendor's words are in it. */
 import { expect } from "bun:test";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { z } from "zod";
 import { Failure, operations, success } from "../../src/api/operations.ts";
+import { filesBelow } from "../security/canaries.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
 
 export { until } from "../support/http-device.ts";
@@ -113,13 +114,12 @@ export async function expectKept(
   for (const id of ids)
     for (const name of ["getDevice", "getState", "listApps"] as const)
       said.push(JSON.stringify((await ask(daemon, name, { id })).body));
-  const paths = readdirSync(daemon.stateFolder).map((name) => join(daemon.stateFolder, name));
-  const files = paths.filter((path) => statSync(path).isFile());
+  const files = filesBelow([daemon.stateFolder]);
   for (const secret of secrets) {
     expect(secret.length).toBeGreaterThan(7);
     for (const text of said) expect(text).not.toContain(secret);
-    const holding = files.filter((path) => readFileSync(path, "utf8").includes(secret));
-    expect(holding.map((path) => basename(path))).toEqual(["credentials.json"]);
+    const holding = files.filter(({ text }) => text.includes(secret));
+    expect(holding.map(({ path }) => basename(path))).toEqual(["credentials.json"]);
   }
   expect(statSync(join(daemon.stateFolder, "credentials.json")).mode & 0o777).toBe(0o600);
 }

@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { readdirSync } from "node:fs";
+import { unfinishedIn } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
 import { residentMiB } from "../support/resident.ts";
 import { accepted, refused, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
@@ -26,6 +28,7 @@ test("20 MB are sent once, byte for byte, and are not held in memory", async () 
   expect(set.installer.bytesRead - counted).toBeLessThan(archive.length + 8_192);
   expect(residentMiB(daemon.process) - before).toBeLessThan(64);
   // Nothing is left on the disk, and the caller's file name is not sent on.
+  await until("nothing is being written", () => unfinishedIn(daemon.stateFolder).length === 0);
   const left = readdirSync(daemon.stateFolder, { recursive: true }).map(String);
   expect(left.filter((name) => !/^(devices|apps|credentials)\.json$|^uploads$|\.(sock|bak|lock)$/.test(name))).toEqual(
     [],

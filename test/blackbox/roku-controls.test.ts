@@ -113,5 +113,7 @@ test("icons are cached, and validated by their ETag; a file is played by its add
   ]) {
     expect(await post("media", { url })).toMatchObject({ url, confirmed: true });
     expect(set.state.lastLaunch?.params["u"]).toBe(handed);
+    // What has only begun could not be told from what is begun next.
+    await fetch(`http://${set.host}:${set.port}/keypress/Fwd`, { method: "POST" });
   }
 });

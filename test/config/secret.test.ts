@@ -1,8 +1,9 @@
 /** The developer password is nowhere but in the config file: canaries in every place it may come from, and a look at all that comes out. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { operations } from "../../src/api/operations.ts";
+import { filesBelow } from "../security/canaries.ts";
 import { type DaemonWithRoku, startDaemonWithRoku, validPackage } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
 import { requestOf, send } from "../support/raw-http.ts";
@@ -114,9 +115,8 @@ test("in no answer, no header, no log line and no file of the state", async () =
   expect(daemon.log()).toContain('"level":"debug"');
   const logged = daemon.log().split("\n");
   expect(logged.filter((line) => hidden.test(line))).toEqual([]);
-  const files = readdirSync(daemon.stateFolder, { recursive: true, withFileTypes: true }).filter((one) => one.isFile());
-  const holding = files.filter((one) => hidden.test(readFileSync(join(one.parentPath, one.name), "latin1")));
-  expect(holding.map(({ name }) => name)).toEqual([]);
+  const holding = filesBelow([daemon.stateFolder]).filter(({ text }) => hidden.test(text));
+  expect(holding.map(({ path }) => path)).toEqual([]);
 }, 60_000);
 
 test("a log line that would hold it by chance holds something else", async () => {

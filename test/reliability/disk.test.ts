@@ -1,7 +1,8 @@
 /** R9, R10: a disk that is full, out of inodes, or read-only. What needs no disk goes on. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
-import { closeSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { unfinishedIn } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { type Mounted, noMounts, startMounted } from "../support/mounted.ts";
 import { introduce, type Sets, startSets, writers } from "./writers.ts";
@@ -80,9 +81,8 @@ async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void
   expect(unfinishedOn(on)).toEqual(underWay);
 }
 
-/** Temporary files that were never renamed. */
 function unfinishedOn({ disk, stateFolder }: Mounted): string[] {
-  return [...readdirSync(disk), ...readdirSync(stateFolder)].filter((name) => name.endsWith(".tmp"));
+  return unfinishedIn(disk, stateFolder);
 }
 
 for (const [what, { options, fill }] of Object.entries(fillers)) {

@@ -1,6 +1,7 @@
 /** Secrets that are planted, and looked for in whatever comes out: as they are, and as they are written in other places. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { systemCode } from "../../src/api/errors.ts";
 
 export class Canaries {
   readonly #forms = new Map<string, readonly string[]>();
@@ -43,16 +44,27 @@ export function formsOf(secret: string): string[] {
   return [...new Set(forms.map((form) => form.toLowerCase()))];
 }
 
-/** Every regular file below some folders, with its bytes as text. */
+/** Every regular file below some folders, with its bytes as text. A write that is under way has one that soon goes. */
 export function filesBelow(folders: readonly string[]): { readonly path: string; readonly text: string }[] {
   return folders.flatMap((folder) =>
     readdirSync(folder).flatMap((name) => {
       const path = join(folder, name);
       const found = statSync(path, { throwIfNoEntry: false });
       if (found?.isDirectory()) return filesBelow([path]);
-      return found?.isFile() ? [{ path, text: readFileSync(path, "utf8") }] : [];
+      const text = found?.isFile() ? textIn(path) : null;
+      return text === null ? [] : [{ path, text }];
     }),
   );
+}
+
+/** The text of a file; `null` where it is gone. */
+function textIn(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if (systemCode(error) === "ENOENT") return null;
+    throw error;
+  }
 }
 
 /** Reads the command line, the name and the environment of every process of this machine, again and again. */

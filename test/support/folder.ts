@@ -1,6 +1,6 @@
 /** Temporary folders for tests. */
 import { afterAll, beforeEach } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,4 +17,9 @@ export function folderForEach(): () => string {
   let count = 0;
   beforeEach(() => mkdirSync(join(folder, String(++count))));
   return () => join(folder, String(count));
+}
+
+/** The temporary files of writes that are under way, or were never finished. */
+export function unfinishedIn(...folders: readonly string[]): string[] {
+  return folders.flatMap((folder) => readdirSync(folder)).filter((name) => name.endsWith(".tmp"));
 }
