@@ -4,12 +4,10 @@
  */
 import { createHash } from "node:crypto";
 import dns, { type LookupAddress } from "node:dns";
-import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
+import { type FileHandle, open, rm } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import https from "node:https";
 import net from "node:net";
-import { pipeline } from "node:stream/promises";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { packageBytes } from "../api/limits.ts";
 import { newUpload } from "../system/state-folder.ts";
@@ -100,22 +98,23 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
     refuse(`it has ${length} bytes, not the ${bytes} given in the call`);
   const hash = createHash("sha256");
   let received = 0;
-  const counted = async function* (chunks: AsyncIterable<Buffer>) {
-    for await (const chunk of chunks) {
+  let file: FileHandle | undefined;
+  try {
+    // Closed before it is removed: a stream that ends at once may open its file after that.
+    file = await open(path, "wx", 0o600);
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
       received += chunk.length;
       if (received > bytes) throw notFetched(url, `it has more than the ${bytes} bytes given in the call`);
       hash.update(chunk);
-      yield chunk;
+      await file.appendFile(chunk);
     }
-  };
-  const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
-  try {
-    await pipeline(answer, counted, file, { signal });
   } catch (error) {
     if (error instanceof ZapdError) throw error;
     signal.throwIfAborted();
     if (fileErrors.test(systemCode(error))) throw notStored(error);
     throw notFetched(url, received < bytes ? `it ended after ${received} of ${bytes} bytes` : textOf(error));
+  } finally {
+    await file?.close();
   }
   if (received !== bytes) throw notFetched(url, `it has ${received} bytes, not the ${bytes} given in the call`);
   if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is not the one given in the call");

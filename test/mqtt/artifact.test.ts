@@ -102,10 +102,13 @@ describe("a package that is named", () => {
     expect(readdirSync(join(folder, "uploads"))).toEqual([]);
   });
 
-  test("is aborted with its caller", async () => {
-    const caller = new AbortController();
-    server.answer = (_, response) => void response.write(content.subarray(0, 9), () => caller.abort(new Error("gone")));
-    expect(await failureOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
-    expect(existsSync(join(folder, "uploads")) && readdirSync(join(folder, "uploads"))).toEqual([]);
+  test("is aborted with its caller, and leaves no file behind", async () => {
+    for (let times = 0; times < 20; times++) {
+      const caller = new AbortController();
+      const gone = () => caller.abort(new Error("gone"));
+      server.answer = (_, response) => void response.write(content.subarray(0, 9), gone);
+      expect(await failureOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
+      expect(existsSync(join(folder, "uploads")) && readdirSync(join(folder, "uploads"))).toEqual([]);
+    }
   });
 });
