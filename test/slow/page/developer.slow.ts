@@ -151,6 +151,8 @@ describePage("the developer view", (visitAt) => {
       const title = "W".repeat(80);
       await drop(page, [zipFile(`${title}.zip`, filesOf(7, { manifest: manifest(7).replace("Hello", title) }))]);
       await shows(page, `${title} 1.0.7 runs on Workbench`);
+      // At the top it takes several lines, which move what is below them.
+      await shows(page, `on · ${title}`);
       await pressNamed(page, "Start it with parameters");
       await page.type(".dev-params textarea", title);
       await shows(page, "is not name=value");
