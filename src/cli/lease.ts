@@ -191,7 +191,7 @@ function isLeasedByAnother(error: unknown): boolean {
 }
 
 /** Takes the lease of one device, in several calls where the wait is longer than one may be. With the token `lease`, renews it. */
-async function callLease(
+export async function callLease(
   context: Context,
   id: string,
   { owner, note, ttl_s, waitMs }: WantedLease,

@@ -11,7 +11,7 @@ import { sleep } from "../system/sleep.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { freeLease, takeLease, type WantedLease, wantedLease } from "./lease.ts";
+import { callLease, freeLease, takeLease, type WantedLease, wantedLease } from "./lease.ts";
 
 /** How long the lease lasts when this process is killed; while the program runs it is renewed. */
 const defaultTtlMs = 60_000;
@@ -33,12 +33,17 @@ export async function withLease(context: Context): Promise<number> {
   const { data: taken } = await takeLease(context, wanted);
   const isOwn = !carried.includes(taken.token);
   const held = isOwn ? null : before.find(({ id }) => id === taken.device.id)?.lease;
-  const outer = held ? outerLease(held, taken, wanted) : null;
-  const renewed = (signal?: AbortSignal) => renew(context, taken, wanted, outer, signal);
+  // A lease that the caller held before keeps its owner and its end.
+  const kept = wantedLease(context, defaultTtlMs, held?.owner);
+  const leftMs = held ? countdown(held, taken, wanted) : () => 0;
+  const renewed = async (signal: AbortSignal) => {
+    const ttl_s = Math.min(Math.max(kept.ttl_s, Math.ceil(leftMs() / 1_000)), leaseLimits.ttlS);
+    await callLease(context, taken.device.id, { ...kept, ttl_s, waitMs: 0 }, signal, taken.token);
+  };
   const renewing = new AbortController();
   try {
     // Taking it has shortened it.
-    if (outer) await renewed();
+    if (held) await renewed(renewing.signal);
     const env = {
       ...process.env,
       ZAPD_DEVICE: taken.device.id,
@@ -60,18 +65,12 @@ export async function withLease(context: Context): Promise<number> {
   }
 }
 
-/** The lease that the caller held before. */
-interface OuterLease {
-  readonly owner: string;
-  /** What it would have left now. */
-  leftMs(): number;
-}
-
-function outerLease({ owner, until }: Lease, taken: Taken, { ttl_s }: WantedLease): OuterLease {
+/** The milliseconds that a lease would have left if it had not been taken again, from now on. */
+function countdown({ until }: Lease, taken: Taken, { ttl_s }: WantedLease): () => number {
   // Both ends as the daemon tells them.
   const leftMs = Date.parse(until) - Date.parse(taken.until) + ttl_s * 1_000;
   const elapsedMs = stopwatch();
-  return { owner, leftMs: () => leftMs - elapsedMs() };
+  return () => leftMs - elapsedMs();
 }
 
 function reportNotFreed(context: Context, { device }: Taken, { ttl_s }: WantedLease, error: unknown): void {
@@ -101,23 +100,6 @@ async function waitForExit(child: ChildProcess, program: string): Promise<number
   } finally {
     for (const [signal, tell] of signals) process.off(signal, tell);
   }
-}
-
-/** Renews the lease: of an `outer` one, which the caller held before, the owner and the end stay. */
-async function renew(
-  context: Context,
-  { device, token }: Taken,
-  { owner, note, ttl_s }: WantedLease,
-  outer: OuterLease | null,
-  signal?: AbortSignal,
-): Promise<void> {
-  const outerSeconds = Math.ceil((outer?.leftMs() ?? 0) / 1_000);
-  const body = {
-    owner: context.option("owner") ?? outer?.owner ?? owner,
-    ttl_s: Math.min(Math.max(ttl_s, outerSeconds), leaseLimits.ttlS),
-    ...(note !== undefined && { note }),
-  };
-  await call(context, "takeLease", { id: device.id, lease: token, body, signal }, { quiet: true });
 }
 
 /** Renews the lease again and again until the signal aborts. Fails when the lease is lost. */
