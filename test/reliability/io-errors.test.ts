@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import type { TestDaemon } from "../support/daemon.ts";
 import { unfinishedIn } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
 import { attach, tracedTest } from "../support/strace.ts";
 import { expectTaken, homeForAll, type Writer, writers } from "./writers.ts";
 
@@ -56,9 +57,11 @@ async function failsAndRecovers(writer: Writer, inject: string, path?: string): 
   // Memory and disk are as before.
   expect([inject, await writer.read(home.daemon)]).toEqual([inject, before.turn]);
   expect(readFileSync(writer.path(home.daemon), "utf8")).toBe(before.bytes);
-  // Another file may be written meanwhile.
+  const unfinished = () => unfinishedIn(dirname(writer.path(home.daemon)));
   const own = `.${basename(writer.path(home.daemon))}.`;
-  expect(unfinishedIn(dirname(writer.path(home.daemon))).filter((name) => name.startsWith(own))).toEqual([]);
+  expect(unfinished().filter((name) => name.startsWith(own))).toEqual([]);
+  // Another file may just be being written.
+  await until("nothing is left", () => unfinished().length === 0);
   expectTaken(await writer.change(home.daemon, home.sets, ++turn), `${writer.file} after ${inject}`);
   expect(await writer.read(home.daemon)).toBe(turn);
 }
