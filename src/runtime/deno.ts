@@ -5,7 +5,7 @@ import { waitForClose } from "./serving.ts";
 /** The part of Deno that is used. Its types cannot be loaded beside Bun's. */
 interface DenoNamespace {
   connect(options: { transport: "unix"; path: string }): Promise<{ close(): void }>;
-  createHttpClient(options: { proxy: { transport: "unix"; path: string } }): { close(): void };
+  createHttpClient(options: { proxy: { transport: "unix"; path: string } }): object;
   serve(
     options: ListenAddress & { onListen(): void },
     handler: (request: Request) => Response | Promise<Response>,
@@ -21,6 +21,18 @@ interface Server {
 
 function deno(): DenoNamespace {
   return (globalThis as unknown as { Deno: DenoNamespace }).Deno;
+}
+
+/**
+ * The client of each control socket, kept with its connections. With a client for each call, some calls were never answered:
+ * Deno 2.9.5 loses those that are connecting while it collects garbage.
+ */
+const clients = new Map<string, object>();
+
+function clientOf(socket: string): object {
+  const client = clients.get(socket) ?? deno().createHttpClient({ proxy: { transport: "unix", path: socket } });
+  clients.set(socket, client);
+  return client;
 }
 
 /** A server that ended because no file descriptor was left is restarted, and tried again after this. */
@@ -81,10 +93,8 @@ export const runtime: Runtime = {
         },
         () => false,
       ),
-  call(socket, { path, ...init }) {
-    const client = deno().createHttpClient({ proxy: { transport: "unix", path: socket } });
-    return fetch(`http://zapd${path}`, { ...init, client } as RequestInit);
-  },
+  call: (socket, { path, ...init }) =>
+    fetch(`http://zapd${path}`, { ...init, client: clientOf(socket) } as RequestInit),
   listen: async (place, handler) => listen(place, handler),
   optimizeForLoad() {},
   collectGarbage() {},
