@@ -37,7 +37,7 @@ export function mergeInto(
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
     findIn(content.devices, platform, sighting, found.address);
-  const id = before?.id ?? idOf(platform, sighting.identity);
+  const id = before?.id ?? freeIdOf(content, platform, sighting.identity);
   const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
   const names = takenNames(content, before ?? { id });
   // A decision about its place no longer holds where the place was changed meanwhile.
@@ -73,6 +73,14 @@ export function findIn(
     own.find((device) => device.identity === sighting.identity) ??
     own.find((device) => mayBe(device) && device.host === host && device.port === port)
   );
+}
+
+/** The id of a new device. That of its identity is taken where another device was first known by the same provisional one. */
+function freeIdOf({ devices }: Content, platform: string, identity: string): string {
+  const taken = new Set(devices.map(({ id }) => id));
+  let id = idOf(platform, identity);
+  for (let number = 2; taken.has(id); number++) id = idOf(platform, `${identity} ${number}`);
+  return id;
 }
 
 /** Whether facts show other hardware than a record's. */

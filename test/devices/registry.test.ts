@@ -77,6 +77,18 @@ describe("a device that is seen", () => {
     expect(new Set(registry.records.map((record) => record.id)).size).toBe(2);
   });
 
+  test("where another was, under the provisional identity of that one, is another device", async () => {
+    const provisional = found("192.0.2.1:8060", { serial: null });
+    const unnamed: Discovered = { ...provisional, sighting: { ...provisional.sighting, provisional: true } };
+    const { record } = await registry.merge(unnamed);
+    expect((await merge("1")).id).toBe(record.id);
+    await merge("1", {}, { address: at("192.0.2.2") });
+    const other = (await registry.merge(unnamed)).record;
+    expect(registry.get(record.id)).toMatchObject({ identity: "1", host: "192.0.2.2" });
+    expect(registry.devices.map(({ id }) => id)).toEqual([record.id, other.id]);
+    expect((await registry.merge(unnamed)).record).toEqual(other);
+  });
+
   test("with texts of any length and any characters is kept within bounds", async () => {
     const wild = `x\n\0${"y".repeat(5_000)}`;
     const record = await merge("1", { name: wild, manufacturer: wild, model: "\0\n", softwareVersion: wild });
