@@ -281,7 +281,8 @@ export class Device {
     const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
     const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
     if (!whenOff || outcome !== "awake") return this.#attempt(endpoint, task, signal);
-    this.#observeResult(endpoint, task);
+    // It was woken, and is on.
+    this.observe({ power: "on" }, "command", endpoint);
     return whenOff.result;
   }
 
@@ -294,15 +295,17 @@ export class Device {
   async #attempt<T>(endpoint: Endpoint, task: Task<T>, signal: AbortSignal): Promise<T> {
     const startedAt = performance.now();
     const result = await endpoint.attempt(task, signal);
+    const { resultingState, whenOff } = task;
+    const { presence } = endpoint;
+    const isReported = presence.reportedPowerSince(startedAt);
     // Only a device that is on takes most commands, so an older report that it is off no longer counts.
-    const isOutdated = endpoint.presence.isOff && !endpoint.presence.reportedPowerSince(startedAt);
-    if (isOutdated && task.whenOff?.wake !== false) this.observe({ power: "unknown" }, "command", endpoint);
-    this.#observeResult(endpoint, task);
+    if (presence.isOff && !isReported && whenOff?.wake !== false)
+      this.observe({ power: "unknown" }, "command", endpoint);
+    // A platform that turns its device off itself has reported that; others press the key after their report.
+    const isTurnedOff = presence.isOff && isReported && endpoint.isKnown && endpoint.connection.power?.off;
+    if (resultingState && !(isTurnedOff && resultingState.power !== "on"))
+      this.observe(resultingState, "command", endpoint);
     return result;
-  }
-
-  #observeResult(endpoint: Endpoint, { resultingState }: Task<unknown>): void {
-    if (resultingState) this.observe(resultingState, "command", endpoint);
   }
 
   /**

@@ -121,6 +121,22 @@ describe("the state of a silent device", () => {
     expect((await read()).power).toBe("off");
   });
 
+  test("is off after power or power-off, where it said as it took that that it goes off", async () => {
+    const off = async () => going.connected[0]?.emit({ type: "disconnected", why: "going_off" });
+    const going = await openHouse((set) => ({ ...set.connection(), power: { ...neverOff, off } }));
+    const device = going.devices.deviceOf(await going.add("1", { name: "TV" }));
+    for (const key of ["power", "power-off"]) {
+      going.set.failure = undefined;
+      going.set.state = { ...going.set.state, power: "on" };
+      await device.state(neverAborted);
+      await going.actions.key(device.record, key, { signal: neverAborted });
+      expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
+      going.set.failure = silent();
+      expect((await device.state(neverAborted)).power).toBe("off");
+    }
+    await going.remove();
+  });
+
   test("is off when it reported that during the read: the answer is older", async () => {
     const device = house.devices.deviceOf(tv);
     house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
@@ -237,6 +253,7 @@ describe("a command to a device that is asleep", () => {
     await fallAsleep();
     await press("power");
     expect(house.set.done).toEqual(["called silent 30"]);
+    expect(house.devices.deviceOf(tv).describe().power).toBe("on");
   });
 
   test("what may be off already is not woken to be turned off, nor said to be off", async () => {
