@@ -280,6 +280,7 @@ export class Device {
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
     const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
     const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
+    if (outcome === "awake") task.onWoken?.();
     if (!whenOff || outcome !== "awake") return this.#attempt(endpoint, task, signal);
     // It was woken, and is on.
     this.observe({ power: "on" }, "command", endpoint);

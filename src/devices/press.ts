@@ -213,7 +213,7 @@ export async function pressKeys(
   for (const press of presses) checkPress(device.record.name, device.description, press);
   for (const press of presses) checkTyped(device, press);
   const tasks = presses.map((press) => taskOf(device, press));
-  const progress = { sent: 0 };
+  const progress = { sent: 0, of: tasks.length };
   const { needs, accepts, isConfidential } = tasks[0] ?? {};
   const task: Task<{ sent: number; duration_ms: number }> = {
     activity: "running a sequence",
@@ -224,7 +224,16 @@ export async function pressKeys(
     ...(accepts && { accepts }),
     ...(isConfidential && { isConfidential }),
     changes: tasks.flatMap(({ changes = [] }) => changes),
-    resultingState: tasks.findLast(({ resultingState }) => resultingState)?.resultingState,
+    get resultingState() {
+      return tasks.findLast(({ resultingState }) => resultingState)?.resultingState;
+    },
+    ...(tasks.every(({ whenOff }) => whenOff?.wake === false) && {
+      whenOff: { wake: false, result: { sent: tasks.length, duration_ms: 0 } },
+    }),
+    // At a device that was off, `power` was done by waking it, and `power-off` had nothing to do.
+    onWoken: () => {
+      if (tasks[0]?.whenOff) progress.sent = tasks.splice(0, 1).length;
+    },
     work: (connection, signal, endpoint) => {
       const send = (one: Task<void>) => {
         // A key that this endpoint lacks goes to one that has it.
@@ -245,7 +254,7 @@ export async function pressKeys(
 async function runSequence(
   tasks: readonly Task<void>[],
   delayMs: number,
-  { progress, send }: { progress: { sent: number }; send(task: Task<void>): Promise<void> },
+  { progress, send }: { progress: { sent: number; readonly of: number }; send(task: Task<void>): Promise<void> },
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
@@ -267,7 +276,7 @@ async function runSequence(
     }
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    throw error.reworded(`${error.message}; ${progress.sent} of ${tasks.length} keys were sent`);
+    throw error.reworded(`${error.message}; ${progress.sent} of ${progress.of} keys were sent`);
   } finally {
     watch.end();
   }

@@ -28,6 +28,8 @@ export interface Task<T> {
   readonly isPairing?: boolean;
   /** Whether a part of it was done already, so that it cannot be tried again. */
   hasStarted?(): boolean;
+  /** Called when the device was woken for it, before it is tried again. */
+  onWoken?(): void;
   /** Its result at a device that is off: at once, or after waking it. By default the device is woken and the task run. */
   readonly whenOff?: { readonly wake: boolean; readonly result: T };
 }

@@ -283,6 +283,32 @@ describe("a command to a device that is asleep", () => {
     expect(house.set.done).toEqual(["home"]);
   });
 
+  test("of a sequence, the first key does what it does alone: power is done by waking, power-off wakes nothing", async () => {
+    const sequence = (...wanted: string[]) => house.actions.sequence(tv, wanted, 0, { signal: neverAborted });
+    for (const [wanted, done] of [
+      [["power"], ["called silent 30"]],
+      [
+        ["power", "home"],
+        ["called silent 30", "home"],
+      ],
+      [["power-off"], []],
+      [
+        ["power-off", "home"],
+        ["called silent 30", "home"],
+      ],
+      [
+        ["home", "power-off"],
+        ["called silent 30", "home", "power-off"],
+      ],
+    ] as const) {
+      await fallAsleep();
+      expect(await sequence(...wanted)).toMatchObject({ sent: wanted.length });
+      expect(house.set.done).toEqual([...done]);
+      expect(house.devices.deviceOf(tv).describe().power).toBe(wanted.at(-1) === "power-off" ? "off" : "on");
+      house.set.failure = undefined;
+    }
+  });
+
   test("a caller that hangs up while it is woken ends that", async () => {
     await fallAsleep();
     const caller = new AbortController();
