@@ -12,6 +12,7 @@ import {
 } from "../platforms/platform.ts";
 import { port } from "../system/schemas.ts";
 import { codes, type ErrorCode } from "./errors.ts";
+import { maxLabels } from "./limits.ts";
 
 export const text = z.string().nullable();
 const reported = text.describe("`null`, where the device does not report it");
@@ -30,7 +31,7 @@ export const KeyName = z.enum(keys).describe("A key by its name, the same on eve
 /** Labels that a user gives a device; each names a group. */
 export const Labels = z
   .array(z.string().regex(/^[a-z0-9._=-]{1,64}$/, "must be 1 to 64 of the characters a to z, 0 to 9, . _ = -"))
-  .max(32);
+  .max(maxLabels);
 
 /** A lease as everybody may see it. */
 export const Lease = z.object({

@@ -283,6 +283,15 @@ export class Devices {
     return this.deviceOf(joined);
   }
 
+  /** Splits a device's record over a platform from it, at the user's word; gives the device that keeps the name. */
+  async split({ id }: Device, platform: string): Promise<Device> {
+    const { registry, leases } = this.#deps;
+    const { device } = await registry.split(id, platform);
+    // Its id has gone with the oldest record, and with it the lease, of whose end the holder must learn.
+    if (device.id !== id) leases.drop(id);
+    return this.deviceOf(device);
+  }
+
   /**
    * A default device that was renamed stays the default: the config gets its new name. Where that cannot be written, the
    * registry keeps the default by its id, and the rename has been done.

@@ -1,5 +1,6 @@
 /** The registry's records grouped into devices: their ids and names, and joining and splitting them. Pure. */
 import { ZapdError } from "../api/errors.ts";
+import { maxLabels } from "../api/limits.ts";
 import type { Composition } from "../platforms/platform.ts";
 import { shellQuote } from "../system/text.ts";
 import { groupsOf, sortByPlatform } from "./compose.ts";
@@ -220,12 +221,15 @@ export function splitDevice(
   const rest = records.filter((record) => record !== split);
   const remaining = firstOf(rest);
   const others = rest.map((record) => record.id);
+  const all = [...new Set(records.flatMap(({ labels = [] }) => labels))].toSorted().slice(0, maxLabels);
   const devices = content.devices.map((record) => {
     if (!records.includes(record)) return record;
     const { part_of: _before, ...own } = record;
     const decision = withDecision(record, "apart", record === split ? others : [split.id]);
-    // The rest keeps the name, even where its oldest record is split off.
-    return { ...own, used: true, ...decision, ...(record !== remaining && { part_of: remaining.id }) };
+    const labels = record === remaining && all.length > 0 ? all : undefined;
+    // The rest keeps the name and the labels, even where its oldest record, which has them, is split off.
+    const changed = { ...own, used: true, ...decision, ...(split === device && { labels }) };
+    return record === remaining ? changed : { ...changed, part_of: remaining.id };
   });
   const chosen = content.default;
   const isDefault = chosen?.id === split.id && chosen.wanted !== split.id;

@@ -7,7 +7,7 @@ import { deviceRoute, type Env, route } from "./route.ts";
 const defaultWaitMs = "10000";
 
 /** Devices: the registry, discovery and live state. */
-export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependencies): void {
+export function deviceRoutes(app: Hono<Env>, { devices }: AppDependencies): void {
   route(app, "listDevices", () => devices.describeAll());
 
   route(app, "addDevice", async ({ body, turn }) => (await devices.adding.add(body, turn.lease)).describe());
@@ -46,10 +46,7 @@ export function deviceRoutes(app: Hono<Env>, { devices, registry }: AppDependenc
     return (await devices.join(one, other)).describe();
   });
 
-  route(app, "splitDevice", async ({ id, body }) => {
-    const { device } = await registry.split(devices.find(id).record.id, body.platform);
-    return devices.deviceOf(device).describe();
-  });
+  route(app, "splitDevice", async ({ id, body }) => (await devices.split(devices.find(id), body.platform)).describe());
 
   deviceRoute(app, "trustDevice", async (device) => {
     await device.trust();

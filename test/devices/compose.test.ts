@@ -305,7 +305,7 @@ describe("what the user decides", () => {
       expect(groups(registry)).toEqual(["alpha a + beta b2 + gamma g", "beta b1"]);
     }));
 
-  test("when the oldest is split off, its id goes with it; the rest keeps the name, and is the default device as before", () =>
+  test("when the oldest is split off, its id goes with it; the rest keeps name and labels, and is the default device", () =>
     withRegistry(async (registry) => {
       const den = { name: "Den" };
       const oldest = (await registry.merge(seen("alpha", "a", den))).record;
@@ -313,10 +313,12 @@ describe("what the user decides", () => {
       await registry.merge(seen("gamma", "g", { ...den, macs: [mac] }));
       await registry.learn(idOf("beta", "b"), { facts: { macs: [mac] } });
       await registry.setDefaultName("Den");
+      await registry.change(oldest.id, { labels: ["upstairs"] });
       await registry.split(oldest.id, "alpha");
       expect(groups(registry)).toEqual(["alpha a", "beta b + gamma g"]);
       expect(registry.devices.map(({ name }) => name)).toEqual(["Den 2", "Den"]);
       expect(registry.defaultRecord?.platform).toBe("beta");
+      expect(registry.records.map(({ labels }) => labels)).toEqual([undefined, ["upstairs"], undefined]);
     }));
 
   test("is refused where it cannot be: two of one platform, itself, nothing to split", () =>

@@ -306,6 +306,14 @@ test("what runs under a lease ends when its device is removed, and is told by th
   expect(await pressing).toBe("What was running on Den ended with its lease (removed)");
 });
 
+test("its lease ends when its oldest record is split off, and its holder learns that", async () => {
+  const { id } = den();
+  const { token } = await leases.take(id, { owner: "ada", ttl_s: 60, wait_s: 0 }, undefined, neverAborted);
+  const rest = await devices.split(den(), "beta");
+  expect([rest.id === id, leases.get(id)?.owner]).toEqual([false, undefined]);
+  expect(await codeOf(pressKey(rest, "home", { ...now, lease: token }))).toBe("device_leased");
+});
+
 test("what is joined or split keeps its connections, and removed it leaves nothing", async () => {
   await pressKey(den(), "home", now);
   await pressKey(den(), "mute", now);
