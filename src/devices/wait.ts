@@ -1,7 +1,7 @@
 /** Waits until a device's state meets conditions. */
 import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
-import { orAborted } from "../system/sleep.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import type { Condition } from "./conditions.ts";
 import { becamePartOfOther, type Device } from "./device.ts";
 
@@ -12,6 +12,9 @@ interface Waited {
   /** Whether the state meets the conditions. */
   readonly matched: boolean;
 }
+
+/** However short the wait, the device has this long to answer once. */
+const firstAnswerMs = 1_000;
 
 /** Waits until all conditions hold, for `timeoutMs` at most. A device that does not answer may do so later; other errors fail. */
 export async function waitFor(
@@ -30,8 +33,7 @@ export async function waitFor(
     const isSeen = conditions.every(({ part }) => seen[part] !== undefined);
     if (isSeen && holds(state)) resolve({ device, state, matched: true });
   });
-  const timer = setTimeout(() => resolve({ device, state: device.lastStateOrUnknown, matched: false }), timeoutMs);
-  device.state(signal).then(
+  const first = device.state(signal).then(
     (state) => {
       if (holds(state)) resolve({ device, state, matched: true });
     },
@@ -39,6 +41,10 @@ export async function waitFor(
       if (!(error instanceof ZapdError) || error.status !== 500 || error.code === "pairing_required") reject(error);
     },
   );
+  const timer = setTimeout(async () => {
+    await Promise.race([first, sleep(Math.max(0, firstAnswerMs - timeoutMs))]);
+    resolve({ device, state: device.lastStateOrUnknown, matched: false });
+  }, timeoutMs);
   try {
     return await orAborted(promise, AbortSignal.any([signal, device.removed]));
   } catch (error) {

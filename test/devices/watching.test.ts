@@ -163,6 +163,18 @@ test("an endpoint on an unknown platform stops neither the polls of a device nor
   await house.remove();
 });
 
+test("a wait of no time at all asks once, and does not wait long for the answer", async () => {
+  const house = await openHouse();
+  const device = house.devices.deviceOf(await house.add("Asked"));
+  const waited = (text: string) => waitFor(device, [readCondition(text)], 0, neverAborted);
+  house.set.takes = 50;
+  expect((await waited("power:standby")).matched).toBe(true);
+  expect(await waited("power:on")).toMatchObject({ matched: false, state: { power: "standby" } });
+  house.set.takes = 60_000;
+  expect((await waited("power:standby")).matched).toBe(false);
+  await house.remove();
+});
+
 test("a wait ends when the device is removed", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => idle } }));
   const device = house.devices.deviceOf(await house.add("Leaves"));
