@@ -75,13 +75,15 @@ export class Store<T> {
           hint: "Change its owner with chown, or choose another folder with $ZAPD_STATE_DIR",
           cause: error,
         });
-      const aside = await keepAside(path).catch(() => null);
+      const backup = options.backup ? backupOf(options) : null;
+      const aside = await keepAside(path, backup !== null).catch(() => null);
+      // A write error is reported at the next change.
+      if (backup) await writeAtomically(path, backup.text).catch(() => {});
       const kept = aside ? `It is kept as ${aside}` : "It could not be moved aside";
-      const before = options.backup ? await restored(options) : null;
-      const instead = before === null ? "without it" : "with its content before the last change";
+      const instead = backup === null ? "without it" : "with its content before the last change";
       const reason = textOf(error).split("\n")[0];
       damaged(`${path} could not be read (${reason}). ${kept}; zapd continues ${instead}`);
-      return new Store(options, before ?? options.empty);
+      return new Store(options, backup?.value ?? options.empty);
     }
   }
 
@@ -111,7 +113,7 @@ export class Store<T> {
 
   /** Keeps the file aside and writes the current value in its place; gives the file's new name. */
   async keepAside(): Promise<string> {
-    const aside = await keepAside(this.#path);
+    const aside = await keepAside(this.#path, true);
     await writeAtomically(this.#path, this.#textOf(this.#value));
     return aside;
   }
@@ -180,15 +182,11 @@ function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T
   return parse(content);
 }
 
-/** The backup's content, put in place of the damaged file; `null` where there is no valid backup. */
-async function restored<T>(options: StoreOptions<T>): Promise<T | null> {
+/** The backup of a damaged file; `null` where there is no valid one. */
+function backupOf<T>(options: StoreOptions<T>): { readonly text: string; readonly value: T } | null {
   try {
     const text = readRegularFile(`${options.path}.bak`, options.maxBytes);
-    if (text === null) return null;
-    const value = contentOf(text, options);
-    // A write error is reported at the next change.
-    await writeAtomically(options.path, text).catch(() => {});
-    return value;
+    return text === null ? null : { text, value: contentOf(text, options) };
   } catch {
     return null;
   }

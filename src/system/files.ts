@@ -198,10 +198,14 @@ export function streamFile(path: string, bytes?: number): ReadableStream<Uint8Ar
 /** The time in the name of a file that was kept aside. */
 const asideSuffix = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{3}Z$/;
 
-/** Renames a bad file to `<path>.corrupt-<time>`, keeps three of those at most, and gives the new path. */
-export async function keepAside(path: string): Promise<string> {
+/**
+ * Renames a bad file to `<path>.corrupt-<time>`, keeps three of those at most, and gives the new path. One that is to be replaced
+ * at once also stays in its place until then: a daemon that is killed in between finds it again at its next start.
+ */
+export async function keepAside(path: string, isReplaced: boolean): Promise<string> {
   const aside = `${path}.corrupt-${new Date().toISOString().replace(/[:.]/g, "-")}`;
-  await rename(path, aside);
+  const isLinked = isReplaced && isOwnFile(path) && (await linkAs(aside, path)) === "kept";
+  if (!isLinked) await rename(path, aside);
   const folder = dirname(path);
   const prefix = `${basename(path)}.corrupt-`;
   const ours = (name: string) => name.startsWith(prefix) && asideSuffix.test(name.slice(prefix.length));

@@ -1,5 +1,6 @@
 /** R11: no damage to a file stops the daemon, and the devices before the last change are restored from the backup. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +9,7 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import { Leases } from "../../src/devices/leases.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { tracedTest } from "../support/strace.ts";
 import { sampleOf } from "../support/whole.ts";
 import { damage, damages } from "./damage.ts";
 import { introduce, type Sets, startSets, writers } from "./writers.ts";
@@ -85,6 +87,21 @@ describe("R11 a daemon starts within 2 s, keeps the bad files, and goes on with 
     await introduce(daemon, sets, 5);
     expect(await turnOf("devices.json")).toBe(5);
   });
+});
+
+tracedTest("R6 R11 killed while damaged devices are restored, a daemon has them all at the next start", async () => {
+  const path = fileOf("devices.json");
+  const good = readFileSync(path, "utf8");
+  const registry = JSON.stringify(new URL("../../src/devices/registry.ts", import.meta.url).pathname);
+  const opening = `(await import(${registry})).Registry.open({ path: ${JSON.stringify(path)}, damaged() {} })`;
+  for (const bad of [good.slice(1), good.replace(/"port": \d+/, '"port": 0')]) {
+    writeFileSync(path, bad);
+    // The first sync is that of the new file, before it is in its place.
+    const words = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:signal=SIGKILL:when=1"];
+    expect(spawnSync("strace", [...words, process.execPath, "-e", opening]).signal).toBe("SIGKILL");
+    expect((await Registry.open({ path, damaged() {} })).records.length).toBe(3);
+    expect(readdirSync(join(folder, "state")).some((name) => name.startsWith("devices.json.corrupt-"))).toBe(true);
+  }
 });
 
 describe("R11 at every length and with every byte changed, what is opened is the file, its backup, or nothing", () => {
