@@ -440,6 +440,9 @@ export class Device {
     if (platform !== undefined) return this.#endpointOver(platform);
     if (endpoints.length < 2) return this.leading;
     if (this.#pairing && endpoints.includes(this.#pairing)) return this.#pairing;
+    // It may have been begun at a device that has become a part of this one.
+    const running = endpoints.find(({ pairing }) => pairing.isRunning);
+    if (running) return running;
     const oldestFirst = registry.recordsOf(this.id).map(endpointOf);
     const needsPairing = ({ record }: Endpoint) => record.access === "unpaired" || trust.doubt(record) !== null;
     return oldestFirst.find(needsPairing) ?? oldestFirst.find(({ record }) => trust.canPair(record)) ?? this.leading;

@@ -141,6 +141,10 @@ export class EndpointPairing {
     }
   }
 
+  get isRunning(): boolean {
+    return this.#current !== undefined;
+  }
+
   /** Cancels the pairing that runs; whether there was one. */
   cancel(): boolean {
     const current = this.#current;

@@ -43,6 +43,12 @@ class Half {
   platform() {
     return fakePlatform({
       name: this.name,
+      pair: async () => ({
+        step: "confirm",
+        expiresMs: 60_000,
+        done: Promise.withResolvers<never>().promise,
+        cancel() {},
+      }),
       describe: () => ({ has: new Set(abilities), withheld: this.withheld, keys: new Set(this.keys) }),
       connect: (_target, _surroundings, emit) => {
         this.emit = emit;
@@ -304,6 +310,16 @@ test("what runs under a lease ends when its device is removed, and is told by th
   await until("it is pressed", () => alpha.set.running === 1);
   await devices.remove(den());
   expect(await pressing).toBe("What was running on Den ended with its lease (removed)");
+});
+
+test("a pairing that was begun before its device became a part of another goes on there", async () => {
+  await registry.split(recordOf("beta").id, "beta");
+  await registry.learn(recordOf("beta").id, { facts: { access: "unpaired" } });
+  await devices.deviceOf(recordOf("alpha")).pair({ begin: true }, neverAborted);
+  const joined = devices.deviceOf(await registry.join(recordOf("beta").id, recordOf("alpha").id));
+  expect(joined.endpointToPair().record.platform).toBe("alpha");
+  joined.cancelPairing();
+  expect(joined.endpointToPair().record.platform).toBe("beta");
 });
 
 test("its lease ends when its oldest record is split off, and its holder learns that", async () => {
