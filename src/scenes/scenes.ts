@@ -98,7 +98,10 @@ export class Scenes {
       });
     const since = performance.now();
     const { devices } = plan;
-    const before = [...this.#runs].filter((run) => devices.some((one) => run.devices.includes(one)));
+    // Since its run began, a device may have become a part of another, or have been removed and added again.
+    const idsOf = (all: readonly Device[]) => all.map(({ id }) => this.#devices.findOrNull(id)?.id ?? id);
+    const ids = idsOf(devices);
+    const before = [...this.#runs].filter((run) => idsOf(run.devices).some((id) => ids.includes(id)));
     const { promise: over, resolve } = Promise.withResolvers<void>();
     const own = { devices, over };
     this.#runs.add(own);

@@ -1,8 +1,10 @@
-/** The longest run, for which test/blackbox/scenes.test.ts would have to wait ten minutes. */
+/** What hardly happens in a house: the longest run, for which test/blackbox/scenes.test.ts would have to wait ten minutes. */
 import { expect, test } from "bun:test";
 import type { StepResult } from "../../src/api/scenes.ts";
 import type { Plan, Wait } from "../../src/scenes/plan.ts";
 import { runPlan } from "../../src/scenes/run.ts";
+import { Scenes } from "../../src/scenes/scenes.ts";
+import { neverAborted, openHouse } from "../devices/harness.ts";
 
 const wait = (at: string, ms: number): Wait => ({
   kind: "wait",
@@ -46,4 +48,21 @@ test("also during parallel steps", async () => {
   const result = await run([parallel as Plan["steps"][number], wait("2", 0)], 500);
   expect([result.outcome, result.published.at(-1)]).toEqual(["stopped", "1 failed"]);
   expect(result.steps.map(({ status }) => status)).toEqual(["failed", "failed", "did", "not_run"]);
+});
+
+test("a run waits for one that began before its device was removed and added again", async () => {
+  const house = await openHouse();
+  const scenes = new Scenes(house.folder, house.devices);
+  const send = () => Promise.reject(new Error("no command is sent"));
+  const runOne = (ms: number) => {
+    const plan = { name: null, steps: [wait("1", ms)], devices: [house.devices.find("TV")] };
+    return scenes.run(plan, { send, signal: neverAborted }, () => {});
+  };
+  await house.add("1", { name: "TV" });
+  const first = runOne(1_000);
+  await house.devices.remove(house.devices.find("TV"));
+  await house.add("1", { name: "TV" });
+  expect((await runOne(0)).waited_ms).toBeGreaterThan(100);
+  await first;
+  await house.remove();
 });
