@@ -1,14 +1,14 @@
 /** All devices: finds the one that is meant, tells subscribers what happens to them, and removes them. */
 import { textOf, ZapdError } from "../api/errors.ts";
 import { allWord, labelPrefix } from "../api/routes.ts";
-import type { State, Device as View } from "../api/schemas.ts";
+import type { Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
 import type { Address, Ports } from "../platforms/platform.ts";
 import { Adding } from "./adding.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import { Endpoint } from "./endpoint.ts";
 import { Feed } from "./feed.ts";
-import { Journal } from "./journal.ts";
+import { Journal, type SnapshotSource } from "./journal.ts";
 import { noDevicesHint, removedError } from "./names.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { RecordChange } from "./registry.ts";
@@ -113,14 +113,17 @@ export class Devices {
         subscriptions.set(record.id, this.deviceOf(record).watch.subscribe());
   }
 
-  #shown(): { id: string; show(): { device: View; state: State | null } }[] {
-    const { devices } = this.#deps.registry;
-    return devices.map((record) => {
+  #shown(): SnapshotSource[] {
+    const { registry } = this.#deps;
+    return registry.devices.map((record) => {
+      const { id } = record;
       const show = () => {
+        // A long snapshot is made in parts, and meanwhile this one may have been removed, or become a part of another.
+        if (registry.deviceOf(id)?.id !== id) return null;
         const device = this.deviceOf(record);
         return { device: device.describe(), state: device.lastState };
       };
-      return { id: record.id, show };
+      return { id, show };
     });
   }
 

@@ -18,9 +18,10 @@ const batchBytes = 16 * 1024;
 export type SnapshotReason = (typeof snapshotReasons)[number];
 type DeviceSnapshot = EventOf<"snapshot">["devices"][number];
 
-interface SnapshotSource {
+export interface SnapshotSource {
   readonly id: string;
-  show(): DeviceSnapshot;
+  /** `null` where it is gone. */
+  show(): DeviceSnapshot | null;
 }
 
 /** An event without its time, which the journal adds. */
@@ -264,7 +265,7 @@ export class Reader {
     const all = this.#journal.devices().filter((one) => wanted === null || wanted.has(one.id));
     const parts = Math.max(1, Math.ceil(all.length / devicesPerPart));
     for (let part = 1; part <= parts; part++) {
-      const devices = all.slice((part - 1) * devicesPerPart, part * devicesPerPart).map((one) => one.show());
+      const devices = all.slice((part - 1) * devicesPerPart, part * devicesPerPart).flatMap((one) => one.show() ?? []);
       const last = part === parts;
       const json = JSON.stringify(withTime({ type: "snapshot", reason, part, last, devices }));
       // A reader that disconnects before the last part gets the whole snapshot again.

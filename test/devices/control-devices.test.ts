@@ -150,6 +150,17 @@ test("what runs on a device and what waits for it end when it is removed, and th
   expect(house.set.done).toEqual(["up"]);
 });
 
+test("what is removed while a long snapshot is read is not in its last part, and leaves nothing", async () => {
+  await Promise.all(Array.from({ length: 100 }, (_, at) => house.add(`more-${at}`)));
+  const all = { devices: null, types: null, snapshot: true, since: null };
+  const reader = house.devices.journal.follow(all);
+  const next = async () => JSON.parse((await reader.next())?.[0]?.event?.json ?? "").devices.length;
+  expect(await next()).toBe(100);
+  await house.devices.remove(house.devices.find(house.registry.devices.at(-1)?.id ?? ""));
+  expect([await next(), house.devices.sizes.devices]).toEqual([0, 100]);
+  reader.close();
+});
+
 test("a key that is held is no longer held once its device is removed, and its caller is told that", async () => {
   const holding = holdKey(house.devices.deviceOf(tv), "up", { hold_ms: 10_000 }, { signal: neverAborted });
   const code = codeOf(holding);
