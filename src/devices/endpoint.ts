@@ -384,7 +384,6 @@ export class Endpoint {
         (error: unknown) => log.recurring(`Could not save what a device reported: ${textOf(error)}`),
       );
     } else if (event.type === "state") {
-      this.presence.notePushedPower(event.patch.power ?? "unknown");
       this.#observe(event.patch, "push", this);
     } else if (event.type === "hint") {
       this.#deps.onHint(this.id);

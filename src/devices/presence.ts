@@ -91,18 +91,16 @@ export class Presence {
     this.#set({ status: "offline", last_seen, power: reported ?? power });
   }
 
-  notePushedPower(power: Power): void {
-    if (power === "unknown") return;
-    this.#pushedPowerAt = performance.now();
-    if (power === "on") this.#pushedOnAt = this.#pushedPowerAt;
-  }
-
   /**
    * Takes what was observed of its state. Power that is `unknown` after a command may be on or off; read as `unknown`, it says
    * nothing. A device that pushes that it is off will not answer.
    */
   noteState(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
+    if (cause === "push" && power !== undefined && power !== "unknown") {
+      this.#pushedPowerAt = performance.now();
+      if (power === "on") this.#pushedOnAt = this.#pushedPowerAt;
+    }
     if (power === "off" && cause === "push") this.noteNoAnswer(power);
     else if (power === "unknown") this.noteAnswer(cause === "command" ? null : undefined);
     else this.noteAnswer(power);
@@ -126,7 +124,7 @@ export class Presence {
 
   /** Whether it has pushed its power since a time of `performance.now()`. */
   reportedPowerSince(moment: number): boolean {
-    return Math.max(this.#pushedPowerAt, this.#pushedOffAt) > moment;
+    return this.#pushedPowerAt > moment;
   }
 
   /** The device was removed: if it is added again, its availability is unknown. */
