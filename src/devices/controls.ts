@@ -168,7 +168,7 @@ export async function selectInput(
     callerTexts: [wanted],
     work: async (connection, signal, endpoint) => {
       const inputs = requireCapability(connection.inputs, "inputs");
-      const input = findNamed(device, wanted, await inputs.list(signal), (one) => [one.id, one.name], "input");
+      const input = findNamed(device, wanted, await inputs.list(signal), "input");
       await inputs.select(input.id, signal);
       if (inputs.isShown === false) return { input, confirmed: null };
       const isDone = (state: Partial<PlatformState>) => state.input === input.id;
@@ -201,7 +201,7 @@ export function selectChannel(
     work: async (connection, signal) => {
       const channels = requireCapability(connection.channels, "channels");
       const all = await channels.list(signal);
-      const channel = findNamed(device, wanted, all, (one) => [one.id, one.number, one.name], "channel");
+      const channel = findNamed(device, wanted, all, "channel");
       return { channel, confirmed: await channels.select(channel.id, signal) };
     },
   });
@@ -222,29 +222,23 @@ export function notify(device: Device, message: string, turn: Turn): Promise<voi
  * Finds an input or channel: by exact name, ids before names (a channel called "7" is not channel 7), then without case and
  * spaces. Fails where several match, since users give two inputs the same name.
  */
-function findNamed<T>(
+function findNamed<T extends Input & Partial<Pick<Channel, "number">>>(
   device: Device,
   wanted: string,
   all: readonly T[],
-  namesOf: (one: T) => readonly (string | null)[],
-  what: string,
+  what: "input" | "channel",
 ): T {
-  const last = Math.max(0, ...all.slice(0, 1).map((one) => namesOf(one).length - 1));
-  for (let rank = 0; rank < last; rank++) {
-    const byId = all.find((one) => namesOf(one)[rank] === wanted);
-    if (byId) return byId;
-  }
+  const byId = all.find(({ id }) => id === wanted) ?? all.find(({ number }) => number === wanted);
+  if (byId) return byId;
   const word = withoutSpaces(wanted);
-  const exact = all.filter((one) => namesOf(one)[last] === wanted);
-  const alike =
-    exact.length > 0
-      ? exact
-      : all.filter((one) => namesOf(one).some((name) => name !== null && withoutSpaces(name) === word));
+  const exact = all.filter((one) => one.name === wanted);
+  const isAlike = (text: string | null | undefined) => text != null && withoutSpaces(text) === word;
+  const alike = exact.length > 0 ? exact : all.filter(({ id, number, name }) => [id, number, name].some(isAlike));
   const [first] = alike;
   if (first && alike.length === 1) return first;
   const { name } = device.record;
   const found = first ? `Several ${what}s of ${name} are called` : `No ${what} of ${name} is called`;
-  const listed = (first ? alike : all).slice(0, 12).map((one) => namesOf(one).at(first ? 0 : -1));
+  const listed = (first ? alike : all).slice(0, 12).map((one) => (first ? one.id : one.name));
   throw new ZapdError("invalid_payload", `${found} ${JSON.stringify(wanted.slice(0, 64))}`, {
     hint: listed.length > 0 ? `${first ? "Use the id of one" : "It has"}: ${listed.join(", ")}` : undefined,
   });
