@@ -278,10 +278,9 @@ function connected(records: readonly DeviceRecord[], edges: readonly Edges[]): r
   const grouped = new Set<DeviceRecord>();
   return records.flatMap((record) => {
     if (grouped.has(record)) return [];
-    const isAlone = edges.every((kind) => (kind.get(record)?.size ?? 0) === 0);
-    const group = isAlone ? [record] : connectedTo(record, edges);
+    const group = connectedTo(record, edges);
     for (const one of group) grouped.add(one);
-    return [isAlone ? group : group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
+    return [group.toSorted((one, other) => (at.get(one) ?? 0) - (at.get(other) ?? 0))];
   });
 }
 
