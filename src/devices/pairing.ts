@@ -58,6 +58,8 @@ class PairingAttempt {
   readonly foundAt: FoundDevice | undefined;
   /** Without the secrets that are kept. */
   readonly isFresh: boolean;
+  /** Settles once the device waits for the user, or fails. */
+  opened!: Promise<OpenPairing>;
   /** Aborted with the reason of its end. */
   readonly end = new AbortController();
   /** Calls that wait for it; without any it ends, unless it is kept open. */
@@ -99,7 +101,7 @@ const lateCodeMs = 300_000;
 export class EndpointPairing {
   readonly #deps: PairingDependencies;
   readonly #endpoint: Endpoint;
-  #current: (PairingAttempt & { readonly opened: Promise<OpenPairing> }) | undefined;
+  #current: PairingAttempt | undefined;
   /** How the last pairing by a code failed, until a caller was told. */
   #lastFailure: { readonly error: unknown; readonly at: number } | undefined;
 
@@ -165,10 +167,10 @@ export class EndpointPairing {
     if (this.#current) this.#end(this.#current, reason);
   }
 
-  #begin(foundAt: FoundDevice | undefined): PairingAttempt & { readonly opened: Promise<OpenPairing> } {
+  #begin(foundAt: FoundDevice | undefined): PairingAttempt {
     const isFresh = foundAt !== undefined || this.#deps.trust.doubt(this.#endpoint.record) !== null;
-    const attempt = new PairingAttempt(foundAt, isFresh);
-    const current = Object.assign(attempt, { opened: this.#open(attempt) });
+    const current = new PairingAttempt(foundAt, isFresh);
+    current.opened = this.#open(current);
     // The callers get the failure.
     current.opened.catch(() => {});
     this.#lastFailure = undefined;
@@ -317,8 +319,6 @@ export class EndpointPairing {
     // The open connection has the old secret.
     this.#endpoint.disconnect();
     this.#endpoint.presence.noteAnswer();
-    // The next caller sees the facts that came with the pairing.
-    await registry.settled();
   }
 
   /** The device has ended the pairing; a code that is being entered fails by itself, with a better error. */
