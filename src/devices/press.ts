@@ -163,7 +163,7 @@ export async function keepDown(
   device: Device,
   key: Key,
   turn: Turn,
-  { ms = longestHoldMs, onDown = () => {} }: { readonly ms?: number | undefined; onDown?(): void } = {},
+  { ms = longestHoldMs, onDown = () => {} }: { readonly ms?: number | undefined; onDown?(): void },
 ): Promise<void> {
   const press = { key };
   checkPress(device.record.name, device.description, press);
