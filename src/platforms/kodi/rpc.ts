@@ -121,7 +121,10 @@ export class HttpRpc {
   async #sendWithLogin(send: (http: DeviceHttp) => Promise<Answer>, signal: AbortSignal): Promise<Answer> {
     const { login: getLogin, verify } = this.#options;
     if (!getLogin) throw loginWanted();
+    // Where there is no login to send, the next call asks without one again, as it may have been turned off in Kodi by then.
+    this.#wantsLogin = false;
     const login = getLogin();
+    this.#wantsLogin = true;
     const refused = this.#refused;
     if (refused && isSameLogin(refused.login, login) && performance.now() - refused.at < refusalHoldsMs)
       throw loginWanted(loginRefused);

@@ -1,12 +1,14 @@
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { has } from "../../contract/bench.ts";
 import { pairingContract } from "../../contract/pairing.ts";
 import { failureOf } from "../../support/failure.ts";
 import { platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { lineTo, never, tidy } from "../harness.ts";
 import { startKodi } from "./harness.ts";
 
-const never = new AbortController().signal;
+tidy();
 
 pairingContract({
   platform: kodi,
@@ -42,3 +44,11 @@ test.each([
     }
   },
 );
+
+test("one whose login is turned off before it is paired is driven without one", async () => {
+  const set = await startKodi({ password: "popcorn", tcpPort: null });
+  const { connection } = await lineTo<typeof set, KodiMemory, KodiSecret>(kodi, set, { lead: set });
+  expect(await failureOf(has(connection.state).read(never))).toMatch(/^pairing_required/);
+  set.setPassword(null);
+  expect((await has(connection.state).read(never)).power).toBe("on");
+});
