@@ -134,10 +134,9 @@ async function openChannel(device: KodiDevice, channelid: number, signal: AbortS
 }
 
 function openFile(device: KodiDevice, file: string, signal: AbortSignal): Promise<Confirmed> {
-  const before = performance.now();
   return open(device, { file }, signal, async () => {
     const playing = await readPlayer(device, signal);
-    return playing !== null && playing.at > before && isFile(playing.path, file);
+    return playing !== null && isFile(playing.path, file);
   });
 }
 
@@ -148,7 +147,7 @@ function isFile(path: string | null, file: string): boolean {
     path === null ||
     path === file ||
     (addon !== null && addonOf(path) === addon) ||
-    path.endsWith(file.split(/[\\/]/).at(-1) ?? file)
+    path.endsWith(file.split(/[\\/]/).findLast((part) => part !== "") ?? file)
   );
 }
 

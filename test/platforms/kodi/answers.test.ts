@@ -58,6 +58,23 @@ test("a channel is confirmed once it plays, not while the one before does", asyn
   expect(await connection.apps?.launch?.("channel:11", {}, never)).toBe(false);
 }, 15_000);
 
+test.each([
+  ["smb://nas/season-2/", false],
+])(
+  "%s can be opened, and is confirmed only where it is what plays: %p",
+  async (file, plays) => {
+    expect(kodi.isAppId(file)).toBe(true);
+    const { connection } = await connect({
+      "Player.GetActivePlayers": () => [{ playerid: 1, type: "video" }],
+      "Player.GetProperties": () => ({ speed: 1 }),
+      "Player.GetItem": () => ({ item: { file: "/mnt/My Films/Dune (2021).mkv" } }),
+      "Player.Open": () => "OK",
+    });
+    expect(await connection.apps?.launch?.(file, {}, never)).toBe(plays);
+  },
+  15_000,
+);
+
 test("a favourite window is confirmed when it comes to the front, not by another that was there before", async () => {
   let front = 10_025;
   let opens = 10_025;
