@@ -148,7 +148,7 @@ export function isKodiAppId(text: string): boolean {
 const addonId =
   /^(plugin|script|service|context|game|weather|webinterface|resource|screensaver|program|executable)\.[\w.-]{1,120}$/i;
 const schemes = "plugin|smb|nfs|https?|rtsp|rtmp|ftps?|sftp|davs?|upnp|pvr|special|videodb|musicdb|udp|rtp|mms";
-const address = new RegExp(`^(${schemes})://\\S+$`, "i");
+const address = new RegExp(`^(${schemes})://\\S`, "i");
 
 /** The ids of windows that swallow every command until they are answered (7.3). */
 const dialogs: ReadonlySet<number> = new Set([

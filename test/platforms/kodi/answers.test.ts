@@ -59,6 +59,7 @@ test("a channel is confirmed once it plays, not while the one before does", asyn
 }, 15_000);
 
 test.each([
+  ["smb://nas/My Films/Dune (2021).mkv", true],
   ["smb://nas/season-2/", false],
 ])(
   "%s can be opened, and is confirmed only where it is what plays: %p",
