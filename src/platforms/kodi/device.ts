@@ -185,7 +185,8 @@ export class KodiDevice {
   }
 
   close(): void {
-    this.#closed.abort();
+    const problem = "is no longer connected: what zapd knows about it has changed";
+    this.#closed.abort(new DeviceError("device_error", problem, { phase: "connect", reason: "closed" }));
     this.#http?.close();
     this.#reconnecting.close();
   }

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import { has } from "../../contract/bench.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
 import { lineTo, never, tidy } from "../harness.ts";
@@ -133,6 +134,18 @@ test("one whose tuner has not started cannot say so, and its folder for pictures
     "unsupported_operation: has no tuner",
   );
   await until("it is told", () => target.memory.screenshots === true);
+});
+
+test("a connection that is closed while it waits for the hardware address fails by a code", async () => {
+  const { connection, set } = await connect({
+    "XBMC.GetInfoLabels": () => ({ "System.FriendlyName": "Den", "Network.MacAddress": "Busy" }),
+  });
+  const before = set.asked.length;
+  const outcome = failureOf(has(connection.state).read(never));
+  await until("it has asked", () => set.asked.length > before);
+  await Bun.sleep(30);
+  connection.close();
+  expect(await outcome).toMatch(/^device_error: is no longer connected/);
 });
 
 test("the keyboard of the system takes text as Kodi's own does", async () => {
