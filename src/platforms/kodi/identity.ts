@@ -2,7 +2,7 @@
 import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import { asJson, isJson, text } from "../../transport/json.ts";
+import { asJson, isJson, number, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { Access, Address, Lead, MdnsService, PlatformHost, Sighting } from "../platform.ts";
 import { addressIdentity, senderOf } from "../query.ts";
@@ -169,7 +169,7 @@ async function readFacts(ask: Ask): Promise<KodiFacts> {
   return {
     name: text(labels[nameLabel]),
     mac,
-    softwareVersion: `${String(version["major"])}.${String(version["minor"])}`,
+    softwareVersion: `${number(version["major"])}.${number(version["minor"])}`,
     ...(hasTuner === true && { tuner: true }),
   };
 }

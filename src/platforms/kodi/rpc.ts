@@ -2,7 +2,7 @@
 import { type DeviceError, hasCode, hasReason, pairingRequired, protocolError, ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
-import { asJson, isJson, type Json, readJson } from "../../transport/json.ts";
+import { asJson, isJson, type Json, number, readJson, text } from "../../transport/json.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 
 const maxAnswerBytes = 4 * 1024 * 1024;
@@ -230,7 +230,7 @@ export function resultIn(answer: unknown): unknown {
     throw new ZapdError("device_error", "sent an answer that is not valid JSON-RPC");
   const error = answer["error"];
   if (!isJson(error)) return answer["result"];
-  const cause = { code: Number(error["code"]), message: String(error["message"]).slice(0, 200) };
+  const cause = { code: number(error["code"]), message: text(error["message"])?.slice(0, 200) };
   if (cause.code === -32_601)
     throw new ZapdError("unsupported_operation", "does not support that", {
       hint: "Update Kodi: zapd requires Kodi 19 or newer",

@@ -156,6 +156,16 @@ test("the keyboard of the system takes text as Kodi's own does", async () => {
   expect(set.asked).toContain("Input.SendText");
 });
 
+test("what cannot be made a number or a text is an answer like any other", async () => {
+  const code = { toString: 1, valueOf: 1 };
+  const { connection, sighting } = await connect({
+    "Application.GetProperties": () => ({ version: { major: code, minor: 2 } }),
+    "GUI.ShowNotification": () => ({ code }),
+  });
+  expect(sighting.facts.softwareVersion).toEndWith(".2");
+  expect(await failureOf(Promise.resolve(connection.notify?.("Dinner", never)))).toMatch(/^device_error/);
+});
+
 test("a function that an older one lacks is named as such, with what helps", async () => {
   const { connection } = await connect({});
   const failure = await Promise.resolve(connection.notify?.("Dinner", never)).catch((error: unknown) => error);
