@@ -18,7 +18,7 @@ import { sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 
 export interface PlatformHostOptions {
   readonly timeout?: number;
-  announced?(type: string, host: string): MdnsService | null;
+  announced?(type: string, host: string): MdnsService | null | Promise<MdnsService | null>;
 }
 
 export function platformHostOf(options: PlatformHostOptions = {}): PlatformHost {
@@ -26,7 +26,7 @@ export function platformHostOf(options: PlatformHostOptions = {}): PlatformHost 
     requestTimeoutMs: () => options.timeout ?? 5_000,
     isOwnListener: () => false,
     broadcasts: () => [],
-    announced: async (type, host) => options.announced?.(type, host) ?? null,
+    announced: async (type, host) => (await options.announced?.(type, host)) ?? null,
     debug: () => {},
   };
 }

@@ -93,9 +93,11 @@ export class KodiDevice {
         try {
           const ask: Ask = async (method, params) => asJson(await session.call(method, params, signal));
           if (hasWeb) await this.#proof.refuseNeighbour(ask, this.#socketPort, signal);
-          session.onNotification((method, data) => this.#handleNotification(session, method, data));
           session.onEnd(ended);
           await prove(ask);
+          // What was read before may have changed while nothing was heard.
+          this.pushed.invalidate();
+          session.onNotification((method, data) => this.#handleNotification(session, method, data));
           this.#forgetVerification();
           return session;
         } catch (error) {

@@ -7,6 +7,7 @@ import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.
 import { has } from "../../contract/bench.ts";
 import { freePort } from "../../support/daemon.ts";
 import { failureOf } from "../../support/failure.ts";
+import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { cleanups, lineTo, never, tidy } from "../harness.ts";
 import { doneTo, startKodi } from "./harness.ts";
@@ -56,6 +57,28 @@ test("one whose firewall drops what comes to its socket is logged in to in time"
   const begun = performance.now();
   expect((await connection.state?.read(never))?.power).toBe("on");
   expect(performance.now() - begun).toBeLessThan(5_000);
+});
+
+test("what comes over its socket is not believed before it has proven who it is", async () => {
+  const stranger = await startKodi({ name: "Other", mac: "02:00:5e:00:53:32" });
+  cleanups.push(() => stranger.stop());
+  const player = await startKodi({ mac: "02:00:5e:00:53:31" });
+  const { host, port, uuid } = player;
+  let proofs = 0;
+  const { connection, told } = await lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, {
+    lead: { host, port, announced: { type: "_xbmc-jsonrpc-h._tcp", uuid } },
+    ports: { websocket: stranger.ports.tcp ?? 0 },
+    async announced() {
+      if (stranger.state.clients.websocket === 0) return null;
+      stranger.notify("System.OnSleep", null);
+      await Bun.sleep(50);
+      proofs++;
+      return null;
+    },
+  });
+  await has(connection.state).read(never);
+  await until("it was asked who it is", () => proofs > 0);
+  expect(told.ended).toEqual([]);
 });
 
 test("one whose web server answers does not go off where its socket is refused", async () => {
