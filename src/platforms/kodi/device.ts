@@ -206,8 +206,8 @@ export class KodiDevice {
   ): Promise<unknown> {
     const http = this.#http;
     const overSocket = async () => (await this.#session(signal, how === "command")).call(method, params, signal);
-    if (!http) return overSocket();
     this.#refuseDuringShutdown();
+    if (!http) return overSocket();
     // A login would wait for the missing announcement each time.
     if (this.#proof.isSilent && this.isFollowed && !isSecret) return overSocket();
     const startedAt = performance.now();

@@ -81,6 +81,16 @@ test("what comes over its socket is not believed before it has proven who it is"
   expect(told.ended).toEqual([]);
 });
 
+test("what one without a web server answers after it has said that it quits does not count", async () => {
+  const player = await startKodi({ webServer: false });
+  const lead = { host: player.host, port: player.ports.tcp ?? 0, announced: { type: "_xbmc-jsonrpc._tcp" } };
+  const { connection, told } = await lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, { lead });
+  expect((await has(connection.state).read(never)).power).toBe("on");
+  player.notify("System.OnQuit", { exitcode: 0 });
+  await until("it is told", () => told.ended.includes("going_off"));
+  expect(await failureOf(has(connection.state).read(never))).toMatch(/^device_unreachable: has just quit/);
+});
+
 test("one whose web server answers does not go off where its socket is refused", async () => {
   const player = await startKodi({ password: "popcorn", tcpPort: null });
   const { host, port, uuid } = player;
