@@ -87,6 +87,10 @@ test("channels are listed where there is a tuner, and selected by number, name o
     expect(tuned).toMatchObject({ confirmed: true, channel: { id: `channel:${meant}` } });
     expect([channel, set.state.playback?.channel]).toEqual([channel, meant]);
   }
+  await succeed(daemon, "controlPlayback", { id, body: { do: "stop" } });
+  set.screensaver(true);
+  await succeed(daemon, "pressKey", { id, body: { key: "input-tuner" } });
+  expect(set.state.playback?.channel).toBeNumber();
   const { hint } = await refuse(daemon, "selectChannel", { id, body: { channel: "Nine" } }, "invalid_payload");
   expect(hint).toContain("One, Two");
   const other = await add(plain);

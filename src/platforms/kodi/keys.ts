@@ -5,7 +5,7 @@ import { isJson, type Json } from "../../transport/json.ts";
 import { type Key, noEffect, type PlaybackCommand } from "../platform.ts";
 import { goHome, stopPlayers } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
-import { readPlayer } from "./state.ts";
+import { isScreenSaverOn, readPlayer } from "./state.ts";
 import { hasTuner, tunerHint } from "./tuner.ts";
 
 type Press = (device: KodiDevice, signal: AbortSignal) => Promise<unknown>;
@@ -69,7 +69,9 @@ async function refuseWithoutTuner(device: KodiDevice, signal: AbortSignal): Prom
 
 const openTuner: Press = async (device, signal) => {
   await refuseWithoutTuner(device, signal);
-  await device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
+  const open = () => device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
+  if (await isScreenSaverOn(device, signal)) await open();
+  await open();
   const isLive = async () => (await readPlayer(device, signal))?.live === true;
   if (!(await until(isLive, { timeoutMs: 6_000, signal })))
     throw noEffect("accepted the key, but does not show a channel");

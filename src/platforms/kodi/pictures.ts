@@ -12,6 +12,7 @@ import { favouriteOf, readAddonDetails } from "./apps.ts";
 import type { KodiDevice } from "./device.ts";
 import { artworkLabels, artworkNamed, artworkProperties, encoded, favouritePrefix, pathsOf } from "./protocol.ts";
 import { codeOf } from "./rpc.ts";
+import { isScreenSaverOn } from "./state.ts";
 
 /** The web server may not have the first pictures that are named. */
 const maxTries = 4;
@@ -64,9 +65,7 @@ export async function takeScreenshot(device: KodiDevice, signal: AbortSignal): P
   device.rememberFeatures({ screenshots: listed !== null });
   if (folder === null) throw screenshotRefused("has no screenshot folder");
   if (listed === null) throw screenshotRefused("has a screenshot folder that is not one of its sources");
-  // With the screen saver on, the action would only end that, and take no picture.
-  const saver = "System.ScreenSaverActive";
-  if ((await device.read("XBMC.GetInfoBooleans", { booleans: [saver] }, signal))[saver] === true)
+  if (await isScreenSaverOn(device, signal))
     throw new ZapdError("device_refused", "cannot take a screenshot while its screen saver is on", {
       hint: "End the screen saver with any key: zapd key select -d {device}",
     });

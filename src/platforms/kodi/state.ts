@@ -29,7 +29,7 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
   const [application, playing, screensaver, folder] = await Promise.allSettled([
     device.read("Application.GetProperties", { properties: ["volume", "muted"] }, signal),
     readPlayer(device, signal),
-    device.read("XBMC.GetInfoBooleans", { booleans: ["System.ScreenSaverActive"] }, signal),
+    isScreenSaverOn(device, signal),
     folderOf(device, signal),
   ]);
   if (
@@ -42,13 +42,19 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
   return {
     playing: playing.status === "fulfilled" ? playing.value : null,
     volume: { level: level === null ? null : Math.round(level), muted: flag(muted) },
-    screensaver: flag(settledValue(screensaver)["System.ScreenSaverActive"]),
+    screensaver: screensaver.status === "fulfilled" ? screensaver.value : null,
     folder: folder.status === "fulfilled" ? folder.value : null,
   };
 }
 
 function settledValue(settled: PromiseSettledResult<Json>): Json {
   return settled.status === "fulfilled" ? settled.value : {};
+}
+
+/** The first key or action only ends it (Kodi 20.1, ran). */
+export async function isScreenSaverOn(device: KodiDevice, signal: AbortSignal): Promise<boolean | null> {
+  const saver = "System.ScreenSaverActive";
+  return flag((await device.read("XBMC.GetInfoBooleans", { booleans: [saver] }, signal))[saver]);
 }
 
 /** What plays. Kodi answers -32100 when another player has taken over between two questions: then they are asked again. */
