@@ -52,6 +52,8 @@ test("the player pauses, seeks and plays; with nothing to play that is an error"
   });
   const sought = await succeed(daemon, "controlPlayback", tell({ do: "seek", position_ms: 750_000 }));
   expect(sought).toMatchObject({ confirmed: true, playback: { position_ms: 750_000, rate: 0 } });
+  await succeed(daemon, "controlPlayback", tell({ do: "seek", position_ms: 86_400_000 }));
+  await succeed(daemon, "controlPlayback", tell({ do: "seek", position_ms: 750_000 }));
   expect(await succeed(daemon, "controlPlayback", tell({ do: "play" }))).toMatchObject({ confirmed: true });
   expect(await succeed(daemon, "controlPlayback", tell({ do: "stop" }))).toMatchObject({ confirmed: true });
   expect(set.state.playback).toBeNull();

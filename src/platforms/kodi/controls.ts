@@ -12,6 +12,8 @@ type Controls = Pick<Connection, "volume" | "playback" | "media" | "channels" | 
 
 const maxChannels = 5_000;
 const tuneTimeoutMs = 6_000;
+/** `hours` is 23 at most (xbmc/interfaces/json-rpc/schema/types.json, Player.Position.Time). */
+const maxPositionMs = 24 * 3_600_000 - 1;
 
 export function kodiControls(device: KodiDevice): Controls {
   return {
@@ -29,9 +31,10 @@ export function kodiControls(device: KodiDevice): Controls {
         const playerid = await activePlayer(device, signal);
         const { canseek } = await device.read("Player.GetProperties", { playerid, properties: ["canseek"] }, signal);
         if (canseek === false) throw new ZapdError("device_refused", "cannot seek in what it is playing");
-        const seconds = Math.floor(positionMs / 1_000);
+        const ms = Math.min(positionMs, maxPositionMs);
+        const seconds = Math.floor(ms / 1_000);
         const [hours, minutes] = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60];
-        const time = { hours, minutes, seconds: seconds % 60, milliseconds: positionMs % 1_000 };
+        const time = { hours, minutes, seconds: seconds % 60, milliseconds: ms % 1_000 };
         // The answer holds the position before the seek (7.3).
         await device.command("Player.Seek", { playerid, value: { time } }, signal);
       },
