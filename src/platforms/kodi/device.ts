@@ -152,15 +152,13 @@ export class KodiDevice {
   /** A file of its web server; `null` where there is none at the path, or Kodi does not give it. The socket has no files. */
   async file(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
     const http = this.#http;
-    if (!http)
-      throw new ZapdError("unsupported_operation", "cannot send pictures without its web server", {
-        hint: "In Kodi: Settings > Services > Control > Allow remote control via HTTP; then run zapd discover",
-      });
+    if (!http) throw withoutWebServer();
     this.#refuseDuringShutdown();
     try {
       return await this.#trackAccess(() => http.file(path, maxBytes, signal));
     } catch (error) {
-      throw this.explainFailure(error);
+      // One that is followed runs all the same.
+      throw hasReason(error, "refused") && this.isFollowed ? withoutWebServer() : this.explainFailure(error);
     }
   }
 
@@ -358,4 +356,10 @@ export class KodiDevice {
     if (names.some((name) => memory[name] !== undefined && memory[name] !== (known[name] ?? false)))
       this.#emit({ type: "facts", memory });
   }
+}
+
+function withoutWebServer(): ZapdError {
+  return new ZapdError("unsupported_operation", "cannot send pictures without its web server", {
+    hint: "In Kodi: Settings > Services > Control > Allow remote control via HTTP; then run zapd discover",
+  });
 }

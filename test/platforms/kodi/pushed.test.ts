@@ -124,6 +124,21 @@ test("an answer that was on its way when it said that it sleeps does not make it
   await asleep;
 });
 
+test("one that is followed does not go off where its web server is turned off, and gives no pictures", async () => {
+  const player = await startKodi();
+  const relay = await startRelay(player.host, player.port);
+  const { connection, told } = await lineToKodi(player, relay.port);
+  await until("it is followed", async () => {
+    await connection.state?.read(never);
+    return player.state.clients.websocket > 0;
+  });
+  await relay.stop();
+  expect(await failureOf(Promise.resolve(connection.icon?.("plugin.video.youtube", never)))).toMatch(
+    /^unsupported_operation: cannot send pictures/,
+  );
+  expect(told.ended).toEqual([]);
+});
+
 test("pictures that are paused beside the music do not pause that", async () => {
   const { set: player, connection } = await lineToKodi(await startKodi());
   const status = async () => (await connection.state?.read(never))?.playback?.status;
