@@ -14,10 +14,12 @@ const labels: Readonly<Record<number, string>> = {
 /** Sent text is shown a moment later. */
 const shownWithinMs = 500;
 const pollEveryMs = 25;
+/** Where no notification tells that the keyboard was closed, hidden text, such as a PIN, must not come up in the next one. */
+const unfollowedHoldsMs = 60_000;
 
 export class KeyboardField {
   /** What was typed into the open keyboard. */
-  #typed: { readonly window: number; readonly text: string } | null = null;
+  #typed: { readonly window: number; readonly text: string; readonly at: number } | null = null;
   /** By keyboard: whether it shows the text that it was sent. */
   readonly #isReadable = new Map<number, boolean>();
 
@@ -29,9 +31,10 @@ export class KeyboardField {
 
   /** Types after the text that is there. */
   async type(device: KodiDevice, { id }: Window, text: string, signal: AbortSignal): Promise<void> {
+    if (!device.isFollowed && this.#typed && performance.now() - this.#typed.at > unfollowedHoldsMs) this.forget();
     const whole = (await this.#content(device, id, signal)) + text;
     await device.command("Input.SendText", { text: whole, done: false }, signal);
-    this.#typed = { window: id, text: whole };
+    this.#typed = { window: id, text: whole, at: performance.now() };
     if (this.#isReadable.get(id) === false) return;
     const isShown = async () => (await readLabel(device, id, signal)) === whole;
     this.#isReadable.set(id, await until(isShown, { everyMs: pollEveryMs, timeoutMs: shownWithinMs, signal }));
