@@ -157,7 +157,7 @@ interface KodiFacts {
 
 async function readFacts(ask: Ask): Promise<KodiFacts> {
   const [application, labels] = await Promise.all([
-    ask("Application.GetProperties", { properties: ["name", "version"] }),
+    ask("Application.GetProperties", { properties: ["version"] }),
     ask("XBMC.GetInfoLabels", { labels: [nameLabel, macLabel] }),
   ]);
   const version = application["version"];
