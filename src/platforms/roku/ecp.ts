@@ -82,8 +82,7 @@ export class Ecp {
 
   /** Whether the set has just told that it is in standby. Of a player that says nothing (1.3). */
   get inStandby(): boolean {
-    const recent = this.#recentPower;
-    return this.#target.facts.kind !== "player" && (recent?.is === "standby" || recent?.is === "off");
+    return this.#target.facts.kind !== "player" && this.#recentPower?.is === "standby";
   }
 
   /** Whether its access mode lets it list its apps. */

@@ -115,7 +115,8 @@ function accessOf(mode: string | null): Access {
 
 function powerOf(mode: string | null, kind: Kind): Power {
   if (mode === null) return "unknown";
-  if (mode.toLowerCase() !== "poweron") return mode.toLowerCase() === "poweroff" ? "off" : "standby";
+  // It answers, so it is in standby whatever it calls that; `off` means that it does not answer.
+  if (mode.toLowerCase() !== "poweron") return "standby";
   // A player keeps PowerOn while its TV is off (HA core#172200).
   return kind === "tv" || kind === "soundbar" ? "on" : "unknown";
 }

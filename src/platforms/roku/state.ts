@@ -78,7 +78,7 @@ export class RokuState {
     const power = facts?.power ?? "unknown";
     if (wantsPower) {
       this.#provenAt = info.status === "fulfilled" ? performance.now() : Number.NEGATIVE_INFINITY;
-      this.#wasOff = power === "standby" || power === "off";
+      this.#wasOff = power === "standby";
     }
     if (wantsApp) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
     return {

@@ -109,7 +109,7 @@ describe("device-info", () => {
       ["Ready", "standby", "standby"],
       ["DisplayOff", "standby", "standby"],
       ["Headless", "standby", "standby"],
-      ["PowerOff", "off", "off"],
+      ["PowerOff", "standby", "standby"],
       ["SomethingNew", "standby", "standby"],
       ["", "unknown", "unknown"],
     ];
