@@ -113,14 +113,12 @@ async function isOn(ecp: Ecp, signal: AbortSignal): Promise<boolean | null> {
 /** A set in standby takes these keys, and must not be turned on for `power-off`. */
 const powerKeys: ReadonlySet<Key> = new Set(["power", "power-on", "power-off"]);
 
+/** The set has one key, which toggles: it is not pressed where the player is in a wanted state. One that buffers will play. */
+const reached: Partial<Record<Key, readonly (string | null)[]>> = { play: ["playing", "buffering"], pause: ["paused"] };
+
 async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
   const check = powerKeys.has(key) ? undefined : ecp.mustBeOn;
-  // The set has one key, which toggles: it is not pressed where the player is in the wanted state.
-  if (
-    (key === "play" || key === "pause") &&
-    (await playbackStatus(ecp, signal)) === (key === "play" ? "playing" : "paused")
-  )
-    return;
+  if (reached[key]?.includes(await playbackStatus(ecp, signal))) return;
   const word = rokuKeys[key]?.word ?? "";
   try {
     if ((await ecp.command(paths.key(word), `press ${key}`, signal, check)) >= 400)

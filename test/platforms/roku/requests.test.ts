@@ -10,10 +10,19 @@ import { cleanups, lineTo, never, tidy } from "../harness.ts";
 
 tidy();
 
+const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
+
+/** A set that answers paths with these documents or statuses, and all else with an empty 200. */
+async function connect(said: Readonly<Record<string, string | number>> = {}) {
+  const set = await startHttpDevice(({ target }) => {
+    const one = target === paths.deviceInfo ? info : said[target];
+    return typeof one === "number" ? answer(one) : answer(200, one);
+  });
+  return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address });
+}
+
 test("hostile ids, parameters and texts make exactly one request line, and our own headers", async () => {
-  const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
-  const set = await startHttpDevice(({ target }) => answer(200, target === paths.deviceInfo ? info : ""));
-  const { target } = await lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address });
+  const { set, target } = await connect();
   const ecp = new Ecp(target, platformHostOf(), () => {});
   cleanups.push(() => ecp.http.close());
   const { host, port } = set.address;
@@ -54,12 +63,17 @@ test("hostile ids, parameters and texts make exactly one request line, and our o
   );
 });
 
+test("what buffers is about to play: play leaves it alone, and pause does not", async () => {
+  const { set, connection } = await connect({ [paths.mediaPlayer]: '<player state="buffer"/>' });
+  const presses = () => set.heard.filter(({ method }) => method === "POST").length;
+  await connection.keys?.press("play", never);
+  expect(presses()).toBe(0);
+  await connection.keys?.press("pause", never);
+  expect(presses()).toBe(1);
+});
+
 test("an internal error of the set is a predicate without what was attempted, which is said after it", async () => {
-  const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
-  const set = await startHttpDevice(({ target }) =>
-    target === paths.deviceInfo ? answer(200, info) : answer(target === "/keypress/Search" ? 500 : 200),
-  );
-  const { connection } = await lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address });
+  const { connection } = await connect({ "/keypress/Search": 500 });
   const refused = connection.keys?.press("search", never);
   await expect(refused).rejects.toMatchObject({ code: "device_error", message: "reported an internal error" });
 });
