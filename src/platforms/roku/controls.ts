@@ -14,6 +14,7 @@ import type { RokuApps } from "./apps.ts";
 import { type Ecp, paths } from "./ecp.ts";
 import type { RokuTarget } from "./identity.ts";
 import { appOfInput, inputOf, readVolume } from "./protocol.ts";
+import { ifReadable } from "./state.ts";
 
 /** The app that plays a file by its address; the user installs it. Without it sets no longer take files (CONTROLS.md). */
 const mediaAssistant = { id: "782875", name: "Media Assistant" } as const;
@@ -92,8 +93,10 @@ async function tune(ecp: Ecp, apps: RokuApps, id: string, signal: AbortSignal): 
   let shown: Confirmed = null;
   await until(
     async () => {
-      const text = await ecp.document(paths.tvActiveChannel, "report its channel", signal);
-      shown = text === null ? null : readActiveChannel(text) === id;
+      // It has taken the command, whether or not it can say what it shows.
+      const text = await ecp.document(paths.tvActiveChannel, "report its channel", signal).catch(() => null);
+      signal.throwIfAborted();
+      shown = ifReadable(text, (document) => readActiveChannel(document) === id);
       return shown !== false;
     },
     { ...tunePolling, signal },

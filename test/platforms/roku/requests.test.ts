@@ -72,6 +72,11 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
   expect(presses()).toBe(1);
 });
 
+test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it is answered by %p", async (said) => {
+  const { connection } = await connect({ [paths.tvActiveChannel]: said });
+  expect(await connection.channels?.select("1.1", never)).toBeNull();
+});
+
 test("an internal error of the set is a predicate without what was attempted, which is said after it", async () => {
   const { connection } = await connect({ "/keypress/Search": 500 });
   const refused = connection.keys?.press("search", never);
