@@ -92,10 +92,12 @@ test("a set that needs an update is recognized by each of its three answers, non
   }
 });
 
-test("without a developer page the hint names developer mode", async () => {
+test("without a developer page the hint names developer mode, and the set is neither offline nor turned on", async () => {
   const { set, id } = await addRoku();
   await set.installer.close();
-  const error = refused(await install(daemon, id, packageWith("none")), "device_unreachable", "unsupported_operation");
+  const error = refused(await install(daemon, id, packageWith("none")), "device_refused");
   expect(error.hint ?? "").toMatch(/developer/i);
+  expect((await succeed(daemon, "getDevice", { id })).status).toBe("online");
+  expect(set.commands).toEqual([]);
   await succeed(daemon, "pressKey", { id, body: { key: "home" } });
 });

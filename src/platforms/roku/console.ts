@@ -2,7 +2,7 @@
  * The BrightScript console of a Roku (protocols/roku.md 2.2): one TCP connection, shared by all readers, and a ring of its
  * newest lines. Nothing is ever sent over it: a Ctrl-C would stop the app.
  */
-import { DeviceError, hasReason, ZapdError } from "../../api/errors.ts";
+import { hasReason, ZapdError } from "../../api/errors.ts";
 import { overlap } from "../../system/overlap.ts";
 import { neverAborted, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -306,12 +306,8 @@ class Connection {
   }
 }
 
-function withoutConsole(error: unknown): unknown {
-  if (hasReason(error, "refused"))
-    return new ZapdError("device_refused", "refused the connection to its developer console", {
-      hint: developerHint,
-      cause: error,
-    });
-  const options = { phase: "connect", reason: "closed", hint: developerHint, cause: error } as const;
-  return new DeviceError("device_unreachable", "did not answer on its developer console", options);
+/** It has just answered on its control port, so it is neither off nor elsewhere. */
+function withoutConsole(error: unknown): ZapdError {
+  const how = hasReason(error, "refused") ? "refused the connection to" : "did not answer on";
+  return new ZapdError("device_refused", `${how} its developer console`, { hint: developerHint, cause: error });
 }

@@ -107,7 +107,9 @@ export class Installer {
   async #getChallenge(signal: AbortSignal): Promise<Challenge | null> {
     const answer = await this.#getPage({}, signal).catch((error: unknown) => {
       if (!hasCode(error, "device_unreachable")) throw error;
-      throw error.reworded("did not answer on the port of its developer installer", { hint: developerHint });
+      // It has just answered on its control port, so it is neither off nor elsewhere.
+      const problem = "did not answer on the port of its developer installer";
+      throw new ZapdError("device_refused", problem, { hint: developerHint, cause: error });
     });
     if (isOk(answer)) return null;
     const header = answer.status === 401 ? (answer.headers.get("www-authenticate") ?? "") : "";

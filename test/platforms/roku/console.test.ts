@@ -166,7 +166,7 @@ describe.concurrent("the connection", () => {
   );
 
   test("is closed when it is let go, also while it is being made", async () => {
-    const { console, clients } = await bench("one\r\n");
+    const { console, clients, port } = await bench("one\r\n");
     await console.read(null, never);
     console.close();
     await until("it is closed", () => clients[0]?.readyState === "closed");
@@ -177,6 +177,9 @@ describe.concurrent("the connection", () => {
     await until("that one is closed, too", () => clients[1]?.readyState === "closed");
     expect((await console.read(null, never)).lines).toEqual(["one"]);
     expect(clients.length).toBe(3);
+    const proving: RokuConsole = new RokuConsole({ host: "127.0.0.1", port }, async () => proving.close());
+    // Not device_unreachable: the set would be taken for off.
+    expect(await codeOf(proving.read(null, never))).toBe("device_refused");
   });
 
   test("that serves another is console_in_use, and is not held", async () => {
