@@ -108,7 +108,7 @@ export class RokuConsole implements Console {
     // The set replays a line whole that was cut.
     const known = overlap(this.#ring.isCut ? kept.slice(0, -1) : kept, replayed);
     // Without an overlap the lines that the replay no longer held are missed as well.
-    if (known === 0) this.#ring.miss(replay.count - replayed.length);
+    if (known === 0) this.#ring.count += replay.count - replayed.length;
     const newLines = replayed.slice(known).map((line) => `${line}\n`);
     this.#ring.add(new TextEncoder().encode(newLines.join("")), false);
   }
@@ -142,11 +142,6 @@ class Ring {
     this.#bytes.set(first, start);
     this.#bytes.set(bytes.subarray(first.length), 0);
     this.#end += bytes.length;
-  }
-
-  /** Counts lines that were not received. */
-  miss(lines: number): void {
-    this.count += lines;
   }
 
   /** The newest lines: `most`, or as many as are kept and fit into an answer. */
