@@ -104,16 +104,25 @@ export async function installPackage(
   turn: Turn,
 ): Promise<InstallResult> {
   const activity = "installing the package";
+  let hasStarted = false;
+  const watched: Archive = {
+    ...archive,
+    sent(bytes) {
+      hasStarted = true;
+      archive.sent?.(bytes);
+    },
+  };
   const result = await device.command(turn, {
     activity,
     timeoutMs: limits.install,
     needs: "dev",
     changes: shownParts,
     callerTexts: Object.values(params ?? {}),
+    hasStarted: () => hasStarted,
     work: async (connection, within) => {
       device.checkTrusted(activity);
       const used = password ?? device.developerPassword(activity, installingOn);
-      return requireCapability(connection.dev, "dev").install(archive, used, within, params);
+      return requireCapability(connection.dev, "dev").install(watched, used, within, params);
     },
   });
   if (password !== undefined) await device.keepDeveloperPassword(password);

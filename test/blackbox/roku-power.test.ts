@@ -180,6 +180,20 @@ for (const [what, name, body, path, whole] of [
   });
 }
 
+test.concurrent("a package that was taken is not sent again to a set that is away for a moment after it", async () => {
+  const { set, id } = await addRoku({ style: { close: "said" } });
+  const back = Promise.withResolvers<void>();
+  set.spoiled.set("/plugin_install", (said) => {
+    set.spoiled.clear();
+    set.wire.close();
+    setTimeout(() => set.wire.listen(set.host, set.port).then(() => back.resolve()), 200);
+    return said;
+  });
+  await install(daemon, id, packageWith("away"), { params: "{}" });
+  await back.promise;
+  expect(set.uploads).toHaveLength(1);
+});
+
 test.concurrent("in deep sleep it is woken by a magic packet to its MAC address, then turned on by its key", async () => {
   const { set, id } = await addRoku();
   set.wakeMs = 700;
