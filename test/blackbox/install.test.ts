@@ -92,6 +92,15 @@ test("a set that needs an update is recognized by each of its three answers, non
   }
 });
 
+test("an upload that breaks at a set that cannot be asked why fails as it broke", async () => {
+  const { set, id } = await addRoku();
+  set.spoiled.set("/plugin_install", () => {
+    set.installer.close();
+    return "reset";
+  });
+  refused(await install(daemon, id, packageWith("broken")), "device_error");
+});
+
 test("without a developer page the hint names developer mode, and the set is neither offline nor turned on", async () => {
   const { set, id } = await addRoku();
   await set.installer.close();

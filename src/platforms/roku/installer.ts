@@ -43,7 +43,7 @@ export class Installer {
       ...(!autostart && { dev_autolaunch: "0" }),
     });
     const answer = await this.#send({ path, form }, password, signal, (error) =>
-      this.#explainBrokenUpload(error, password, signal),
+      this.#explainedUpload(error, password, signal),
     );
     // 577: the set must check for updates before it accepts packages (roku-deploy#180).
     if (answer.status === 577) throw updateRequired();
@@ -74,12 +74,12 @@ export class Installer {
     throw new ZapdError("picture_not_found", "took a screenshot, but does not serve it");
   }
 
-  /** One request with the password. Fails with `dev_auth_failed`, or as `onError` says. */
+  /** One request with the password. Fails with `dev_auth_failed`, or with what `explained` makes of the failure. */
   async #send(
     { path, form, maxBytes = maxPageBytes }: InstallerRequest,
     password: string,
     signal: AbortSignal,
-    onError?: (error: unknown) => Promise<never>,
+    explained = async (error: unknown): Promise<unknown> => error,
   ): Promise<Answer> {
     const challenge = await this.#getChallenge(signal);
     const method = form ? "POST" : "GET";
@@ -88,9 +88,8 @@ export class Installer {
       ...(challenge && { Authorization: authorize(challenge, method, password, path) }),
     };
     const exchange: Exchange = { method, path, headers, ...(form && { body: form }), wanted: "all", maxBytes };
-    const answer = await this.#http.exchangeOnce(exchange, signal).catch((error: unknown) => {
-      if (onError) return onError(error);
-      throw error;
+    const answer = await this.#http.exchangeOnce(exchange, signal).catch(async (error: unknown) => {
+      throw await explained(error);
     });
     if (answer.status === 401) throw wrongPassword();
     if (challenge && challenge.realm !== this.#target.memory.dev_realm)
@@ -126,12 +125,17 @@ export class Installer {
    * Explains a connection that broke during an upload: either the password is wrong, or the set requires a software update
    * (roku-deploy#182). A request with the password and without a body tells which.
    */
-  async #explainBrokenUpload(error: unknown, password: string, signal: AbortSignal): Promise<never> {
-    if (signal.aborted || !hasReason(error, "closed") || error.phase === "connect") throw error;
-    const challenge = await this.#getChallenge(signal);
-    if (!challenge) throw error;
-    const answer = await this.#getPage({ Authorization: authorize(challenge, "GET", password) }, signal);
-    throw answer.status === 401 ? wrongPassword() : updateRequired(error);
+  async #explainedUpload(error: unknown, password: string, signal: AbortSignal): Promise<unknown> {
+    if (signal.aborted || !hasReason(error, "closed") || error.phase === "connect") return error;
+    try {
+      const challenge = await this.#getChallenge(signal);
+      if (!challenge) return error;
+      const answer = await this.#getPage({ Authorization: authorize(challenge, "GET", password) }, signal);
+      return answer.status === 401 ? wrongPassword() : updateRequired(error);
+    } catch (failure) {
+      // A set that cannot be asked now explains nothing.
+      return hasCode(failure, "dev_auth_failed") ? failure : error;
+    }
   }
 }
 
