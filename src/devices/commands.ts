@@ -122,7 +122,8 @@ export async function installPackage(
     work: async (connection, within) => {
       device.checkTrusted(activity);
       const used = password ?? device.developerPassword(activity, installingOn);
-      return requireCapability(connection.dev, "dev").install(watched, used, within, params);
+      const options = { params, isOwn: password !== undefined };
+      return requireCapability(connection.dev, "dev").install(watched, used, within, options);
     },
   });
   if (password !== undefined) await device.keepDeveloperPassword(password);

@@ -220,8 +220,13 @@ export type DeepLink = Readonly<Record<string, string>>;
 
 /** Sideloading, for platforms with a developer mode. */
 export interface Developer {
-  /** Starts it, with `params` where given. */
-  install(archive: Archive, password: string, signal: AbortSignal, params?: DeepLink): Promise<InstallResult>;
+  /** Starts it, with `params` where given. `isOwn`: the password was given for this very device. */
+  install(
+    archive: Archive,
+    password: string,
+    signal: AbortSignal,
+    options?: { readonly params?: DeepLink | undefined; readonly isOwn?: boolean },
+  ): Promise<InstallResult>;
   /** Restarts the sideloaded package; `dev_package_missing` when there is none. */
   reload(signal: AbortSignal, params?: DeepLink): Promise<PlatformApp>;
   /** Removes the sideloaded package; `dev_package_missing` when there is none. */

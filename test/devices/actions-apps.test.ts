@@ -80,7 +80,8 @@ describe("development", () => {
           fails ? Promise.reject(new ZapdError("device_refused", "refused")) : set.do("apps", signal, []),
       },
       dev: {
-        install: (archive, password, signal) => set.do(`install ${archive.path} ${password}`, signal, result),
+        install: ({ path }, password, signal, { isOwn } = {}) =>
+          set.do(`install ${path} ${password} ${isOwn}`, signal, result),
         reload: (signal) => set.do("reload", signal, { ...app("dev", "Mine"), id: "dev", type: "dev" }),
         console: {
           read: (cursor, signal) => set.do(`read ${cursor}`, signal, { lines: ["x"], cursor: "2" }),
@@ -101,7 +102,7 @@ describe("development", () => {
           { signal: neverAborted },
         ),
       ).toBe(result);
-      expect(bench.set.done).toEqual(fails ? ["install /x.zip secret"] : ["install /x.zip secret", "apps"]);
+      expect(bench.set.done).toEqual(fails ? ["install /x.zip secret true"] : ["install /x.zip secret true", "apps"]);
       expect(await bench.actions.reload(record, { signal: neverAborted })).toMatchObject({
         id: "dev",
         type: "dev",

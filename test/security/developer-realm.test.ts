@@ -62,10 +62,10 @@ test.each(Object.entries(strangers))(
   async (what, [asks, problem]) => {
     const { set, id } = await start();
     /** Installs while the set asks so: it is sent nothing secret, and the error says why. */
-    const isRefused = async (at: WiredRoku) => {
+    const isRefused = async (at: WiredRoku, fields = {}) => {
       turn(at, asks);
       const before = at.uploads.length;
-      const error = refused(await install(daemon, id, packageWith(crypto.randomUUID())), "dev_auth_failed");
+      const error = refused(await install(daemon, id, packageWith(crypto.randomUUID()), fields), "dev_auth_failed");
       expect(`${error.message}`).toMatch(problem);
       expect(error.hint ?? "").not.toBe("");
       expect(secretsAt(at)).toEqual([]);
@@ -76,6 +76,7 @@ test.each(Object.entries(strangers))(
     accepted("installPackage", await install(daemon, id, packageWith(what)));
     set.forget();
     await isRefused(set);
+    await isRefused(set, { password });
 
     // Another machine with the same identity and ports.
     const { host, port } = set;

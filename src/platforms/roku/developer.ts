@@ -43,7 +43,7 @@ export function connectDeveloper(
       if (await installer.remove(password, signal)) return;
       throw new ZapdError("dev_package_missing", `lists "${name}", but reports that it has no package to remove`);
     },
-    async install(archive, password, signal, params) {
+    async install(archive, password, signal, { params, isOwn = false } = {}) {
       const contents = await readPackage(archive);
       const hasPackage = await apps.list(signal).then(
         (list) => list.some((app) => app.type === "dev"),
@@ -55,7 +55,7 @@ export function connectDeveloper(
       );
       // A set in standby would install the package, and not start it. One whose access mode lets nobody turn it on takes it so.
       if (ecp.listsApps) ecp.mustBeOn();
-      const options = { replace: hasPackage, autostart: params === undefined };
+      const options = { replace: hasPackage, autostart: params === undefined, isOwn };
       const page = await installer.upload(archive, options, password, signal);
       // The set does not start an identical package, nor any package with parameters (2.1).
       if (page.outcome === "identical" || (page.outcome === "installed" && params))

@@ -31,10 +31,13 @@ export class Installer {
     this.#emit = emit;
   }
 
-  /** Sends a package, once. `autostart`: the set starts the app by itself. Fails with `dev_update_required` or `device_error`, too. */
+  /**
+   * Sends a package, once. `autostart`: the set starts the app by itself; `isOwn`: the password was given for this very set.
+   * Fails with `dev_update_required` or `device_error`, too.
+   */
   async upload(
     archive: Archive,
-    { replace, autostart }: { readonly replace: boolean; readonly autostart: boolean },
+    { replace, autostart, isOwn }: { readonly replace: boolean; readonly autostart: boolean; readonly isOwn: boolean },
     password: string,
     signal: AbortSignal,
   ): Promise<InstallPage> {
@@ -42,8 +45,8 @@ export class Installer {
       mysubmit: replace ? "Replace" : "Install",
       ...(!autostart && { dev_autolaunch: "0" }),
     });
-    const answer = await this.#send({ path, form }, password, signal, (error) =>
-      this.#explainedUpload(error, password, signal),
+    const answer = await this.#send({ path, form, isOwn }, password, signal, (error) =>
+      this.#explainedUpload(error, password, isOwn, signal),
     );
     // 577: the set must check for updates before it accepts packages (roku-deploy#180).
     if (answer.status === 577) throw updateRequired();
@@ -76,12 +79,12 @@ export class Installer {
 
   /** One request with the password. Fails with `dev_auth_failed`, or with what `explained` makes of the failure. */
   async #send(
-    { path, form, maxBytes = maxPageBytes }: InstallerRequest,
+    { path, form, maxBytes = maxPageBytes, isOwn = false }: InstallerRequest,
     password: string,
     signal: AbortSignal,
     explained = async (error: unknown): Promise<unknown> => error,
   ): Promise<Answer> {
-    const challenge = await this.#getChallenge(signal);
+    const challenge = await this.#getChallenge(isOwn, signal);
     const method = form ? "POST" : "GET";
     const headers = {
       ...(form && { "Content-Type": `multipart/form-data; boundary=${form.boundary}` }),
@@ -103,7 +106,7 @@ export class Installer {
   }
 
   /** The challenge, checked; `null` where the set requires no password. */
-  async #getChallenge(signal: AbortSignal): Promise<Challenge | null> {
+  async #getChallenge(isOwn: boolean, signal: AbortSignal): Promise<Challenge | null> {
     const answer = await this.#getPage({}, signal).catch((error: unknown) => {
       if (!hasCode(error, "device_unreachable")) throw error;
       // It has just answered on its control port, so it is neither off nor elsewhere.
@@ -117,7 +120,7 @@ export class Installer {
       throw passwordWithheld("without Digest authentication, which would expose it on the network", wrongSetHint);
     if (!challenge)
       throw new ZapdError("device_error", "has no developer installer on that port", { hint: developerHint });
-    checkRealm(challenge, this.#target.memory.dev_realm);
+    checkRealm(challenge, this.#target.memory.dev_realm, isOwn);
     return challenge;
   }
 
@@ -125,10 +128,10 @@ export class Installer {
    * Explains a connection that broke during an upload: either the password is wrong, or the set requires a software update
    * (roku-deploy#182). A request with the password and without a body tells which.
    */
-  async #explainedUpload(error: unknown, password: string, signal: AbortSignal): Promise<unknown> {
+  async #explainedUpload(error: unknown, password: string, isOwn: boolean, signal: AbortSignal): Promise<unknown> {
     if (signal.aborted || !hasReason(error, "closed") || error.phase === "connect") return error;
     try {
-      const challenge = await this.#getChallenge(signal);
+      const challenge = await this.#getChallenge(isOwn, signal);
       if (!challenge) return error;
       const answer = await this.#getPage({ Authorization: authorize(challenge, "GET", password) }, signal);
       return answer.status === 401 ? wrongPassword() : updateRequired(error);
@@ -144,6 +147,7 @@ interface InstallerRequest {
   /** The body of a POST; without it the request is a GET. */
   readonly form?: ReturnType<typeof formOf>;
   readonly maxBytes?: number;
+  readonly isOwn?: boolean;
 }
 
 /** The realm of every set (2.1); emulators have others. */
@@ -152,15 +156,16 @@ const usualRealm = "rokudev";
 const wrongSetHint = "Check with zapd devices that this is the address of your Roku";
 
 /**
- * A password can be guessed from its digest, so that is sent only to the realm that has accepted it before, or where none has,
- * to the realm of every set; and never without `qop`, as such a digest could be looked up in tables (SECURITY.md 2.4).
+ * A password can be guessed from its digest, so that is sent only to the realm that has accepted it before. Where none has, one
+ * that was given for this very set is sent to any, others to the realm of every set. None is sent without `qop`, as such a digest
+ * could be looked up in tables (SECURITY.md 2.4).
  */
-function checkRealm({ realm, qop }: Challenge, keptRealm: string | undefined): void {
+function checkRealm({ realm, qop }: Challenge, keptRealm: string | undefined, isOwn: boolean): void {
   const quoted = JSON.stringify(realm.slice(0, 64));
-  if (realm !== (keptRealm ?? usualRealm)) {
+  if (realm !== (keptRealm ?? (isOwn ? realm : usualRealm))) {
     if (keptRealm === undefined)
       throw passwordWithheld(
-        `for the realm ${quoted}, but zapd sends it only to the realm "${usualRealm}"`,
+        `for the realm ${quoted}, but zapd sends one that is not for this device alone only to the realm "${usualRealm}"`,
         emulatorHint,
       );
     throw passwordWithheld(
@@ -171,7 +176,7 @@ function checkRealm({ realm, qop }: Challenge, keptRealm: string | undefined): v
   if (!qop) throw passwordWithheld("with an old form of Digest authentication, without qop", noQopHint);
 }
 
-const emulatorHint = `${wrongSetHint}. If it is an emulator, set its realm to "${usualRealm}", or install with its own tools`;
+const emulatorHint = `${wrongSetHint}. If it is an emulator, give a password for it alone: zapd install PACKAGE --password - -d {device}`;
 const noQopHint = `${wrongSetHint}. If it is, update it, as current software asks with qop: Settings > System > Software update > Check now`;
 
 function passwordWithheld(how: string, hint: string): ZapdError {

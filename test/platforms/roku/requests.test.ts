@@ -4,8 +4,12 @@ import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
 import type { RokuMemory } from "../../../src/platforms/roku/identity.ts";
 import { loopHeader } from "../../../src/transport/socket.ts";
+import { has } from "../../contract/bench.ts";
+import { failureOf } from "../../support/failure.ts";
 import { answer, startHttpDevice } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
+import { packageOf } from "../../support/sets.ts";
+import { scratchFolder } from "../../support/zip.ts";
 import { cleanups, lineTo, never, tidy } from "../harness.ts";
 
 tidy();
@@ -13,12 +17,12 @@ tidy();
 const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
 
 /** A set that answers paths with these documents or statuses, and all else with an empty 200. */
-async function connect(said: Readonly<Record<string, string | number>> = {}) {
+async function connect(said: Readonly<Record<string, string | number>> = {}, ports = {}) {
   const set = await startHttpDevice(({ target }) => {
     const one = target === paths.deviceInfo ? info : said[target];
     return typeof one === "number" ? answer(one) : answer(200, one);
   });
-  return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address });
+  return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address, ports });
 }
 
 test("hostile ids, parameters and texts make exactly one request line, and our own headers", async () => {
@@ -75,6 +79,24 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
 test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it is answered by %p", async (said) => {
   const { connection } = await connect({ [paths.tvActiveChannel]: said });
   expect(await connection.channels?.select("1.1", never)).toBeNull();
+});
+
+test("a password that was given for this very set answers the realm of an emulator, which is kept", async () => {
+  const challenge = 'WWW-Authenticate: Digest qop="auth", realm="Simulator", nonce="1"';
+  const page = '<font color="red">Install Success.</font>';
+  const emulator = await startHttpDevice(({ head }) =>
+    /^authorization: digest .*realm="Simulator"/im.test(head) ? answer(200, page) : answer(401, "", [challenge]),
+  );
+  const folder = scratchFolder();
+  cleanups.push(emulator.stop, folder.remove);
+  const { connection, target } = await connect({ [paths.apps]: "<apps/>" }, { installer: emulator.address.port });
+  const bytes = packageOf();
+  const archive = { path: folder.put(bytes), bytes: bytes.length };
+  const install = (isOwn: boolean) => failureOf(has(connection.dev).install(archive, "x", never, { isOwn }));
+  expect(await install(false)).toMatch(/^dev_auth_failed.*realm "Simulator"/);
+  expect(await install(true)).toBe("none");
+  expect(target.memory.dev_realm).toBe("Simulator");
+  expect(await install(false)).toBe("none");
 });
 
 test("an internal error of the set is a predicate without what was attempted, which is said after it", async () => {
