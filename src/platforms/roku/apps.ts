@@ -74,7 +74,7 @@ export class RokuApps {
       await this.#exit(dev.platformId, signal);
       await this.#home(signal);
     }
-    await this.start(dev.platformId, params, signal);
+    await this.start(params, signal);
     await sleep(reloadCheckDelayMs, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
@@ -93,9 +93,9 @@ export class RokuApps {
     });
   }
 
-  /** Launches with a unique parameter, without which an app that runs or is suspended is not restarted (1.8). */
-  async start(id: string, params: DeepLink, signal: AbortSignal): Promise<void> {
-    await this.launch(id, { ...params, zapd: String(Date.now()) }, signal);
+  /** Launches the sideloaded app with a unique parameter, without which an app that runs or is suspended is not restarted (1.8). */
+  async start(params: DeepLink, signal: AbortSignal): Promise<void> {
+    await this.launch("dev", { ...params, zapd: String(Date.now()) }, signal);
   }
 
   /** The first call suspends an app with Instant Resume, the second ends it (1.8). A refusal is ignored, as Home comes next. */

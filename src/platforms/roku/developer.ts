@@ -59,7 +59,7 @@ export function connectDeveloper(
       const page = await installer.upload(archive, options, password, signal);
       // The set does not start an identical package, nor any package with parameters (2.1).
       if (page.outcome === "identical" || (page.outcome === "installed" && params))
-        await apps.start("dev", params ?? {}, signal);
+        await apps.start(params ?? {}, signal);
       if (page.outcome === "installed" || page.outcome === "identical")
         return { package: contents, messages: page.messages };
       if (page.outcome === "unknown") throw new ZapdError("device_error", "did not report the outcome");
