@@ -131,8 +131,9 @@ export class Reads {
     for (const endpoint of this.#deps.candidates(task)) {
       const before = endpoint.record;
       try {
-        if (endpoint.presence.isOff && endpoint.connection.power?.wakesByConnecting)
-          throw withDeviceName(inStandby(), endpoint.record, task.activity);
+        // A read over a connection that is already open wakes nothing.
+        const wakes = endpoint.connection.power?.wakesByConnecting && endpoint.pushed.size === 0;
+        if (wakes && endpoint.presence.isOff) throw withDeviceName(inStandby(), endpoint.record, task.activity);
         return await endpoint.attempt(task, neverAborted);
       } catch (error) {
         if (!hasCode(error, "device_unreachable")) throw error;

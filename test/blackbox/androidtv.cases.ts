@@ -123,6 +123,10 @@ test("its power is pushed; a command wakes it over the remote, not over Cast", a
   expect(cast.commands.map(({ type }) => type)).not.toContain("STOP");
   remote.turn(false);
   await until("that is told", async () => (await state("Attic")).power === "standby");
+  // A scan makes no new connection to it; its state is read over the open one.
+  const { accepted: taken } = remote.state;
+  await succeed(daemon, "discoverDevices");
+  expect([remote.state.accepted, (await state("Attic")).power]).toEqual([taken, "standby"]);
   remote.turn(true);
   await until("that is told, too", async () => (await state("Attic")).power === "on");
 });

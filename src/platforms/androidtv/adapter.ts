@@ -106,9 +106,7 @@ function connectAndroid(target: AndroidTarget, platformHost: PlatformHost, emit:
       off: (signal) => device.turnOff(signal),
       wakesByPacket: true,
       // Each new connection turns some TVs on (players.md 4.3).
-      get wakesByConnecting() {
-        return device.current === undefined;
-      },
+      wakesByConnecting: true,
     },
     volume: {
       step: (by, signal) => device.press(keyCodes[by > 0 ? "volume-up" : "volume-down"], signal),

@@ -135,7 +135,6 @@ describe("power", () => {
     await until("it is told", () => one.told.states.at(-1)?.power === "standby");
     expect(one.told.states.at(-1)).toEqual({ power: "standby", app: null, volume: null });
     expect(await failure(press(one, "home"))).toMatchObject({ code: "device_unreachable", reason: "asleep" });
-    expect(one.connection.power?.wakesByConnecting).toBe(false);
     expect([one.set.keys, one.set.state.power]).toEqual([[], "standby"]);
     await press(one, "power");
     expect(one.set.state.power).toBe("on");
@@ -162,7 +161,7 @@ describe("power", () => {
     await state(off);
     off.set.turn(false);
     await until("it has hung up", () => off.told.ended.length === 1);
-    expect([off.told.ended, off.connection.power?.wakesByConnecting]).toEqual([["going_off"], true]);
+    expect(off.told.ended).toEqual(["going_off"]);
     const silent = await line();
     await state(silent);
     silent.set.fallSilent();
