@@ -3,6 +3,7 @@ import { DeviceError, hasCode, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
+import { hungUp } from "../../transport/http-connection.ts";
 import { type Json, text } from "../../transport/json.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
@@ -138,10 +139,13 @@ export class CastDevice {
     throw noEffect("accepted the command, but still shows the app");
   }
 
-  /** Waits for a condition, by pushes and by polling. */
+  /** Waits for the effect of a command that the device has taken, by pushes and by polling. */
   async #waitFor(session: CastSession, holds: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const poll = async () => {
-      if (!holds()) await session.refresh(signal);
+      if (holds()) return true;
+      // Not as unreachable: the command would be sent again.
+      if (!session.alive) throw hungUp("closed the connection after it took the command");
+      await session.refresh(signal);
       return holds();
     };
     return until(poll, { timeoutMs, everyMs: pollEveryMs, signal });

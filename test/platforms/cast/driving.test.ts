@@ -163,6 +163,17 @@ describe.concurrent("apps of a Cast device", () => {
     );
   });
 
+  test("that were launched as the connection ended are not to be launched again", async () => {
+    const onEvent = ({ type }: { type: string }) => {
+      if (type !== "launch") return;
+      set.leave();
+      setTimeout(() => void set.stop(), 100);
+    };
+    const { set, connection } = await room({ onEvent });
+    const launched = failure(has(connection.apps?.launch)("233637DE", {}, never));
+    expect(await launched).toMatchObject({ code: "device_error", phase: "sent", reason: "closed" });
+  });
+
   test("stop does nothing while nothing is cast", async () => {
     for (const idle of ["backdrop", "nothing"] as const) {
       const { set, connection } = await room({ idle });
