@@ -56,8 +56,8 @@ export class CastDevice {
           await session.refresh(signal);
           if (name !== null && name !== target.facts.name && target.memory.group !== true)
             emit({ type: "facts", facts: { name } });
-          this.#learn(session);
           session.follow(() => this.#changed(session));
+          this.#changed(session);
           return session;
         } catch (error) {
           session.close();

@@ -363,12 +363,14 @@ describe.concurrent("a connection to a Cast device", () => {
     expect((await read(connection)).power).toBe("standby");
   }, 60_000);
 
-  test("of a device that is awake is", async () => {
+  test("of a device that is awake is, and that is told", async () => {
     const { set, connection, told } = await room();
     await read(connection);
     await set.stop();
-    await set.start();
     await until("it has ended", () => told.ended.length > 0);
-    await until("it is there again", () => set.state.clients === 1, 10_000);
+    const { length: before } = told.states;
+    await set.start();
+    await until("it is told", () => told.states.length > before, 10_000);
+    expect(told.states.at(-1)?.power).toBe("on");
   }, 60_000);
 });
