@@ -182,6 +182,11 @@ export class CastSimulator extends SimulatedSet {
     this.#silent = silent;
   }
 
+  /** Closes its connections; its port stays open. */
+  hangUp(): void {
+    for (const { socket } of this.#clients) socket.destroy();
+  }
+
   /** Loses power, as with the USB port of a TV that turns off. */
   cutPower(): Promise<void> {
     return this.enqueue(async () => {

@@ -1,5 +1,5 @@
 /** One Cast device: a session that stays open and has proven the device's identity, and the commands over it. */
-import { DeviceError, hasCode, ZapdError } from "../../api/errors.ts";
+import { closedBeforeSending, DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -84,13 +84,24 @@ export class CastDevice {
     return unlessSlept(this.#prepare(signal));
   }
 
-  /** Connections die silently (3.4): one that does not answer is closed, and nothing of the command has been sent. */
-  async #prepare(signal: AbortSignal): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
+  /**
+   * Connections die silently (3.4): one that does not answer is closed, and one that ends now is replaced once. Nothing of
+   * the command has been sent by then.
+   */
+  async #prepare(
+    signal: AbortSignal,
+    isRetry = false,
+  ): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
     const session = await this.session(signal, true);
     try {
       return { session, receiver: await session.refresh(signal) };
     } catch (error) {
-      if (signal.aborted || !hasCode(error, "device_timeout")) throw error;
+      if (signal.aborted) throw error;
+      if (hasReason(error, "closed")) {
+        if (isRetry) throw closedBeforeSending(undefined, error);
+        return this.#prepare(signal, true);
+      }
+      if (!hasCode(error, "device_timeout")) throw error;
       session.destroy();
       throw new DeviceError("device_unreachable", error.message, { phase: "connect", reason: "timeout", cause: error });
     }

@@ -350,6 +350,18 @@ describe.concurrent("a connection to a Cast device", () => {
     expect(set.state.level).toBeCloseTo(0.45);
   }, 60_000);
 
+  test("that ends before it has answered gets no command; that goes over a new one", async () => {
+    const { set, connection, told } = await room();
+    await read(connection);
+    set.fallSilent();
+    const pressed = has(connection.keys).press("volume-down", never);
+    await Bun.sleep(50);
+    set.fallSilent(false);
+    set.hangUp();
+    await pressed;
+    expect([told.ended, doneTo(set)]).toEqual([["hung_up"], ["SET_VOLUME"]]);
+  }, 60_000);
+
   test("of a device in standby is not opened again unasked", async () => {
     const { set, connection, told } = await room();
     await read(connection);
