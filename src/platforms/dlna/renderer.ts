@@ -53,7 +53,8 @@ export class Renderer {
   #provenAt = Number.NEGATIVE_INFINITY;
   /** The level that was set last, and its value in the renderer's range, which it may round. */
   #requestedVolume: { readonly own: number; readonly level: number } | undefined;
-  #lastVolume: Volume | undefined;
+  /** The level that was read or set last. */
+  #lastLevel: number | null = null;
   #unmutedAt = Number.NEGATIVE_INFINITY;
   /** Counts commands, so that a read from before one is dropped. */
   #commands = 0;
@@ -158,14 +159,14 @@ export class Renderer {
     const own = Number(volume?.get("CurrentVolume") ?? Number.NaN);
     const muted = soapFlag(mute?.get("CurrentMute"));
     const level = range && Number.isFinite(own) ? this.#levelOf(own, range, muted) : null;
-    this.#lastVolume = { level, muted };
-    return this.#lastVolume;
+    this.#lastLevel = level;
+    return { level, muted };
   }
 
   #levelOf(own: number, range: Range, muted: boolean | null): number {
     const { hidesVolume, volumeSlack = 0 } = this.stack;
     const isHidden = hidesVolume && own === range.min && (muted || performance.now() - this.#unmutedAt < unmuteMs);
-    if (isHidden && this.#lastVolume?.level != null) return this.#lastVolume.level;
+    if (isHidden && this.#lastLevel !== null) return this.#lastLevel;
     const requested = this.#requestedVolume;
     return requested && Math.abs(own - requested.own) <= volumeSlack ? requested.level : levelOf(own, range);
   }
@@ -175,6 +176,7 @@ export class Renderer {
     const own = ownVolume(level, this.memory.volume ?? usualRange);
     await this.command("rendering", "SetVolume", signal, { Channel: "Master", DesiredVolume: own });
     this.#requestedVolume = { own, level };
+    this.#lastLevel = level;
     this.#unmutedAt = Number.NEGATIVE_INFINITY;
   }
 

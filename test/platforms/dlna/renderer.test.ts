@@ -92,10 +92,13 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     await state();
     await has(volume.mute)(true, never);
     expect((await state()).volume).toEqual({ level: 23, muted: true });
+    await has(volume.set)(40, never);
+    for (let round = 0; round < 2; round++) await has(connection.keys).press("volume-up", never);
+    expect((await state()).volume).toEqual({ level: 44, muted: true });
     await has(volume.mute)(false, never);
-    expect((await state()).volume).toEqual({ level: 23, muted: false });
+    expect((await state()).volume).toEqual({ level: 44, muted: false });
     await has(connection.keys).press("volume-up", never);
-    expect((await state()).volume?.level).toBe(25);
+    expect((await state()).volume?.level).toBe(46);
     await has(connection.keys).press("mute", never);
     expect((await state()).volume?.muted).toBe(true);
   });
