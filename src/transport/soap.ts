@@ -88,13 +88,24 @@ function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const { status } = answer;
   refuseRedirect(answer);
   if (status !== 200 && status !== 500) throw new SoapFault(action, status, null, "");
-  const envelope = isEmpty(answer) ? undefined : readXml(documentText(answer));
+  const envelope = readEnvelope(answer);
   const body = within(envelope, "Body");
   const fault = within(body, "Fault");
   if (fault || status === 500) throw faultOf(action, status, fault);
   const response = within(body, `${action}Response`);
   if (!response) throw protocolError(`sent an unexpected answer to ${action}`);
   return new Map(response.children.map((value) => [localName(value), value.textUpTo(maxValueLength)]));
+}
+
+/** `undefined` where there is none: with status 500 the body may be any error page. */
+function readEnvelope(answer: Answer): Element | undefined {
+  if (isEmpty(answer)) return undefined;
+  try {
+    return readXml(documentText(answer));
+  } catch (error) {
+    if (answer.status === 500) return undefined;
+    throw error;
+  }
 }
 
 function faultOf(action: string, status: number, fault: Element | undefined): SoapFault {

@@ -83,6 +83,8 @@ test("a fault is returned as data, with its code and the matching error of zapd"
     [answer(500, envelope(fault(606, "Not authorized"))), 606, "device_refused"],
     [answer(200, envelope(fault(718, "Invalid InstanceID"))), 718, "device_error"],
     [answer(500), null, "device_error"],
+    [answer(500, "Internal Server Error"), null, "device_error"],
+    [answer(500, "<!DOCTYPE html><html><hr></html>"), null, "device_error"],
     // An Onkyo says it without a word; sets that have no such service, too.
     [answer(501), null, "unsupported_operation"],
     [answer(404, "nothing here"), null, "unsupported_operation"],
