@@ -172,7 +172,8 @@ export class AndroidTv {
 
   /** Opens a link, or an app by its package. Only the app on the screen shows whether it worked. */
   async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
-    const link = linkOf(id, params["content_id"] ?? null);
+    const { content_id, contentId = content_id, media_type: _type, ...others } = params;
+    const link = Object.keys(others).length > 0 ? null : linkOf(id, contentId ?? null);
     if (link === null)
       throw new ZapdError(
         "unsupported_operation",

@@ -100,15 +100,20 @@ test("a launch without effect is unconfirmed, and a link in place of an app is o
   await until("it was told", () => one.set.links.length === 1);
   passed.ms = 6_000;
   expect(await unseen).toBe(false);
-  expect(await launch("https://www.youtube.com/watch?v=abc")).toBe(true);
+  expect(await launch("com.google.android.youtube.tv", { contentId: "abc", media_type: "movie" })).toBe(true);
   expect(await launch("com.netflix.ninja", { content_id: "80057281" })).toBe(true);
+  expect(await launch("https://www.youtube.com/watch?v=abc")).toBe(true);
   expect(one.set.links).toEqual([
     "market://launch?id=org.example.app",
     "https://www.youtube.com/watch?v=abc",
     "https://www.netflix.com/title/80057281",
+    "https://www.youtube.com/watch?v=abc",
   ]);
-  const unknown = launch("com.plexapp.android", { content_id: "7" }) ?? Promise.resolve();
-  expect((await failure(unknown)).code).toBe("unsupported_operation");
+  for (const [id, link] of [
+    ["com.plexapp.android", { content_id: "7" }],
+    ["com.netflix.ninja", { season: "2" }],
+  ] as const)
+    expect((await failure(launch(id, link) ?? Promise.resolve())).code).toBe("unsupported_operation");
 });
 
 test("stop tells which app it left, also while something is cast to the TV", async () => {
