@@ -280,7 +280,7 @@ export class AndroidTvSimulator extends SimulatedSet {
     }
     if (message.has(2) && client.features !== null && !client.isActive) {
       client.isActive = true;
-      this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
+      this.#sendPower([client]);
       this.#sendVolume(client);
       this.#sendApp(client);
       if (this.#focus) this.#sendCounters();
@@ -368,8 +368,8 @@ export class AndroidTvSimulator extends SimulatedSet {
     for (const client of this.#clients) this.#sendApp(client);
   }
 
-  #sendPower(): void {
-    for (const client of this.#clients)
+  #sendPower(clients: Iterable<Client> = this.#clients): void {
+    for (const client of clients)
       if (isSubscribed(client, POWER)) this.#send(client, { 40: { 1: this.#power === "on" ? 1 : 0 } });
   }
 

@@ -230,14 +230,14 @@ export class AndroidTv {
     return (await this.reach(signal)).state.isOn;
   }
 
-  /**
-   * Some TVs have no key that only wakes: the second time, the toggle is pressed, since the TV reports that it is off.
-   */
+  /** Some TVs have no key that only wakes: the second time, the toggle is pressed, where the TV reports that it is off. */
   async turnOn(signal: AbortSignal): Promise<void> {
     const session = await this.reach(signal);
-    if (session.state.isOn !== false) return;
-    session.send(messages.key(this.#wakeKeySent ? codes.power : codes.wake, keyDirections.short));
-    this.#wakeKeySent = true;
+    const { isOn } = session.state;
+    if (isOn === true) return;
+    const toggles = isOn === false && this.#wakeKeySent;
+    session.send(messages.key(toggles ? codes.power : codes.wake, keyDirections.short));
+    this.#wakeKeySent = isOn === false;
   }
 
   async turnOff(signal: AbortSignal): Promise<void> {

@@ -161,6 +161,13 @@ describe("power", () => {
     expect(one.set.keys.map(({ code }) => code).slice(2)).toEqual([224, 26]);
   });
 
+  test("of a TV that does not report it: only the key that wakes is sent", async () => {
+    const one = await line({ features: all & ~features.power });
+    for (let round = 0; round < 2; round++) await one.connection.power?.on?.(never);
+    await until("both keys have come", () => one.set.keys.length === 2);
+    expect(one.set.keys.map(({ code }) => code)).toEqual([224, 224]);
+  });
+
   test("a TV that turns off and hangs up is not reconnected unasked; one silent for 16 s is disconnected", async () => {
     const off = await line({ standby: "off" });
     await state(off);
