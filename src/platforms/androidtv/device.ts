@@ -193,7 +193,10 @@ export class AndroidTv {
       if (app === null) return false;
       return wanted.length > 0 ? wanted.includes(app) : app !== before && !isHome(app);
     };
-    return until(() => isShown() || !session.alive, { timeoutMs: shownTimeoutMs, everyMs: 50, signal }).then(isShown);
+    await until(() => isShown() || !session.alive, { timeoutMs: shownTimeoutMs, everyMs: 50, signal });
+    // Any other link may have been opened by the app that was in front already.
+    const isUnknown = wanted.length === 0 && before !== null && !isHome(before) && session.state.app === before;
+    return isUnknown ? null : isShown();
   }
 
   /** Goes home; returns the app that was left. */

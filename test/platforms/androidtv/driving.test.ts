@@ -114,6 +114,10 @@ test("a launch without effect is unconfirmed, and a link in place of an app is o
     ["com.netflix.ninja", { season: "2" }],
   ] as const)
     expect((await failure(launch(id, link) ?? Promise.resolve())).code).toBe("unsupported_operation");
+  const inFront = launch("https://example.org/a");
+  await until("it was told", () => one.set.links.length === 5);
+  passed.ms += 6_000;
+  expect(await inFront).toBeNull();
 });
 
 test("stop tells which app it left, also while something is cast to the TV", async () => {
