@@ -30,6 +30,8 @@ const firstRetryMs = 5_000;
  * 1.3).
  */
 const startTimeoutMs = 3_000;
+/** Refusals that are further apart may belong to two starts. */
+const refusalsApartMs = 600_000;
 /** Until an app shows; after that it is not known whether it was launched (players.md 4.2). */
 const shownTimeoutMs = 5_000;
 const closedTimeoutMs = 4_000;
@@ -42,8 +44,8 @@ export class AndroidTv {
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<AndroidMemory>;
   readonly #reconnecting: ReconnectingSession<RemoteSession>;
-  /** Since when the TV closes the connection before its first message. */
-  #refusedSince: number | undefined;
+  /** Since when the TV closes the connection before its first message, and when it last did. */
+  #refusals: { readonly since: number; readonly last: number } | undefined;
   /** The last state that was emitted, as JSON. */
   #lastEmitted = "";
   /** The wake key was sent, and the TV has not come on since. */
@@ -98,7 +100,7 @@ export class AndroidTv {
     const within = deadline(this.#platformHost.requestTimeoutMs(), signal);
     await prove(target, this.#platformHost, within).catch((error: unknown) => {
       // Where it was off since, it may be starting again.
-      if (!signal.aborted) this.#refusedSince = undefined;
+      if (!signal.aborted) this.#refusals = undefined;
       throw error;
     });
     const session = new RemoteSession(target, kept, this.#platformHost);
@@ -111,7 +113,7 @@ export class AndroidTv {
       const isRefused = !session.isGreeted && hasReason(error, "closed", "protocol");
       throw isRefused ? this.#refused(error) : error;
     }
-    this.#refusedSince = undefined;
+    this.#refusals = undefined;
     this.#lastEmitted = "";
     this.#learn(session.state);
     session.onEnd(ended);
@@ -122,8 +124,10 @@ export class AndroidTv {
 
   #refused(error: unknown): ZapdError {
     const now = performance.now();
-    this.#refusedSince ??= now;
-    return now - this.#refusedSince > startTimeoutMs ? accessRevoked() : refusedBeforeGreeting(error);
+    const { since, last } = this.#refusals ?? { since: now, last: now };
+    const first = now - last > refusalsApartMs ? now : since;
+    this.#refusals = { since: first, last: now };
+    return now - first > startTimeoutMs ? accessRevoked() : refusedBeforeGreeting(error);
   }
 
   #learn({ model, vendor, features }: RemoteState): void {
