@@ -165,7 +165,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
 
   #receiverChanged(receiver: Receiver): void {
     this.#receiver = receiver;
-    // zapd does not reconnect to a sleeping device by itself: that would wake some.
+    // The session is not reopened by itself while the device sleeps, as that would wake some; the next read opens one.
     this.leaving = receiver.standby === true;
     const { transportId = "", hasMedia = false } = receiver.running ?? {};
     const transport = hasMedia && transportId !== "" ? transportId : null;
