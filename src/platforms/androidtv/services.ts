@@ -13,7 +13,6 @@ interface AppRow {
   readonly content?: string;
 }
 
-/** The preferred package of a service first; another one of it may be on the screen instead. */
 const apps: Readonly<Record<string, AppRow>> = {
   "com.netflix.ninja": {
     service: "netflix",
@@ -71,14 +70,10 @@ export function linkOf(id: string, content: string | null): string | null {
   return row?.link ?? `market://launch?id=${id}`;
 }
 
-/** The packages that an id may bring to the screen: all of its service; none where that is not known. */
+/** The packages that an id may bring to the screen; none where that is not known. */
 export function packagesOf(id: string): readonly string[] {
   const site = (link: string) => link.split("/", 3).join("/");
-  const opened = isLink(id) ? Object.keys(apps).find((one) => site(apps[one]?.link ?? "") === site(id)) : id;
-  if (opened === undefined) return [];
-  const service = rowOf(opened)?.service;
-  const same = Object.keys(apps).filter((one) => service !== undefined && apps[one]?.service === service);
-  return same.length > 0 ? same : [opened];
+  return isLink(id) ? Object.keys(apps).filter((one) => site(apps[one]?.link ?? "") === site(id)) : [id];
 }
 
 function rowOf(id: string): AppRow | undefined {
