@@ -96,12 +96,12 @@ export async function prove(target: AndroidTarget, platformHost: PlatformHost, s
 
 /** Why a shown certificate is not that of the paired TV; `null` where it is. */
 export function proofError(
-  { host, identity, provisional }: Pick<AndroidTarget, "host" | "identity" | "provisional">,
+  { host, identity }: Pick<AndroidTarget, "host" | "identity">,
   certificate: Uint8Array,
   pairedFingerprint: string | undefined,
 ): ZapdError | null {
   if (fingerprint(certificate) === pairedFingerprint) return null;
-  if (!provisional && identityOf(certificate) !== identity) return wrongDevice(host);
+  if (identityOf(certificate) !== identity) return wrongDevice(host);
   return pairedFingerprint === undefined ? null : otherCertificate();
 }
 
