@@ -2,7 +2,7 @@
  * Pairing (players.md 4.1): the TV shows a code. Its first byte is that of a hash over both keys and the rest of the
  * code, so a mistyped code is found without asking the TV. A code that the TV refuses ends the pairing.
  */
-import { DeviceError, pairingFailed, type ZapdError } from "../../api/errors.ts";
+import { pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { orAborted } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
@@ -69,8 +69,8 @@ export async function pairAndroid(
       conversation.isSecretSent = true;
       try {
         await conversation.ask(pairingMessages.secret(proof), pairing.secretAck, AbortSignal.timeout(answerTimeoutMs));
-      } catch (error) {
-        throw conversation.over ?? (error instanceof DeviceError ? error : refused());
+      } catch {
+        throw conversation.over ?? refused();
       } finally {
         line.destroy();
       }
