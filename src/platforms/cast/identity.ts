@@ -19,11 +19,7 @@ const groupBit = 32;
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
   if (service.type !== serviceType || host === null) return null;
-  return { host, port: service.port, announced: announcedOf(service.txt) };
-}
-
-function announcedOf({ id, fn, md, ca }: MdnsService["txt"]): Readonly<Record<string, string>> {
-  return { ...(id && { id }), ...(fn && { fn }), ...(md && { md }), ...(ca && { ca }) };
+  return { host, port: service.port, announced: service.txt };
 }
 
 /** A bit of `ca`: it has a video output (3.1). */
@@ -50,7 +46,7 @@ export async function identifyCast(
   signal: AbortSignal,
 ): Promise<Sighting<CastMemory>> {
   // An address that a user gave may be a group's, where the leading device answers as itself.
-  const announcing = lead.announced?.["id"] === undefined ? announcedAt(lead, platformHost, signal) : null;
+  const announcing = lead.announced?.["id"] ? null : announcedAt(lead, platformHost, signal);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
   const session = await new CastSession(lead, platformHost).open(within);
   try {
@@ -59,7 +55,7 @@ export async function identifyCast(
       session.refresh(within),
       announcing,
     ]);
-    const txt = lead.announced?.["id"] === undefined ? announcedOf(service?.txt ?? {}) : lead.announced;
+    const txt = (announcing ? service?.txt : lead.announced) ?? {};
     const isGroup = txt["md"] === groupModel || (Number(txt["ca"]) & groupBit) !== 0;
     const announced = readId(txt["id"]);
     const own = announced !== null && info.ids.includes(announced) ? announced : info.ids[0];
