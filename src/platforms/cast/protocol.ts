@@ -19,13 +19,13 @@ export const namespaces = {
 /** The id of the device itself, whatever app runs. */
 export const receiverId = "receiver-0";
 
-/** A running app. Media is controlled over its transport, which changes with each launch (3.4). */
+/** A running app. */
 interface Running {
   readonly app: PlatformApp;
   readonly ids: readonly string[];
   readonly sessionId: string;
-  readonly transportId: string;
-  readonly hasMedia: boolean;
+  /** The transport over which its media is controlled, which changes with each launch (3.4); `null` where it plays none. */
+  readonly mediaTransport: string | null;
 }
 
 export function readReceiver(message: Json) {
@@ -65,8 +65,7 @@ function readRunning(application: Json | undefined): Running | null {
     },
     ids: universal === null ? [appId] : [appId, universal],
     sessionId: text(application["sessionId"]) ?? "",
-    transportId: text(application["transportId"]) ?? "",
-    hasMedia: names.includes(namespaces.media),
+    mediaTransport: names.includes(namespaces.media) ? text(application["transportId"]) : null,
   };
 }
 

@@ -167,8 +167,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     this.#receiver = receiver;
     // The session is not reopened by itself while the device sleeps, as that would wake some; the next read opens one.
     this.leaving = receiver.standby === true;
-    const { transportId = "", hasMedia = false } = receiver.running ?? {};
-    const transport = hasMedia && transportId !== "" ? transportId : null;
+    const transport = receiver.running?.mediaTransport ?? null;
     if (transport !== this.#joined) {
       this.#join(transport);
       if (transport !== null) {

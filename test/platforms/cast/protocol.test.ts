@@ -80,7 +80,7 @@ const receiver = (status: object) => readReceiver({ type: "RECEIVER_STATUS", sta
 describe("RECEIVER_STATUS", () => {
   test("tells what is cast, and the volume of 0 to 100", () => {
     const read = receiver({ applications: [youtube], isStandBy: false });
-    expect(read.running).toMatchObject({ sessionId: "a", transportId: "b", hasMedia: true });
+    expect(read.running).toMatchObject({ sessionId: "a", mediaTransport: "b" });
     expect(describeState(read, null)).toEqual({
       power: "on",
       app: { platformId: "233637DE", name: "YouTube", type: "app", version: null, id: "youtube" },
