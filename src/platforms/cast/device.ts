@@ -154,8 +154,7 @@ export class CastDevice {
   async #waitFor(session: CastSession, holds: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
     const poll = async () => {
       if (holds()) return true;
-      // Not as unreachable: the command would be sent again.
-      if (!session.alive) throw hungUp("closed the connection after it took the command");
+      requireOpen(session);
       await session.refresh(signal);
       return holds();
     };
@@ -209,6 +208,7 @@ export class CastDevice {
     const isRunning = receiver.running?.ids.includes(defaultReceiver) === true;
     if (!isRunning && !(await this.#launch(session, defaultReceiver, signal)))
       throw noEffect("accepted the command, but does not show the app that plays files");
+    if (!isRunning) requireOpen(session);
     const metadata = {
       metadataType: 0,
       ...(title !== null && { title }),
@@ -272,6 +272,11 @@ const playbackCommands = {
     message: { type: "QUEUE_UPDATE", jump: -1 },
   },
 } as const satisfies Record<PlaybackCommand, object>;
+
+/** After a command was taken. A device that seems unreachable would be sent it again. */
+function requireOpen({ alive }: CastSession): void {
+  if (!alive) throw hungUp("closed the connection after it took the command");
+}
 
 function mediaOf({ media }: CastSession): Media {
   if (media === null) throw notPlaying();
