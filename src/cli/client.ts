@@ -21,7 +21,7 @@ export type Called<Name extends ValueName> = Answer<Result<Name>>;
 interface CallOptions {
   /** Shows no progress on the terminal, however long it takes. */
   readonly quiet?: boolean;
-  /** The request carries the time of `--timeout`: the daemon ends the call itself. */
+  /** The time of `--timeout` does not end it: the request carries that time, the call has a limit of its own, or a person has typed since. */
   readonly untilAnswered?: boolean;
 }
 
@@ -89,7 +89,7 @@ async function callOnce<Name extends ValueName>(
     return { data, text: text.trim() };
   } catch (error) {
     if (own?.aborted && !deadline?.aborted && !(error instanceof ApiError)) throw error;
-    throw await failureOf(error, context, name);
+    throw await failureOf(error, context, deadline && name);
   }
 }
 

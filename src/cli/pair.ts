@@ -28,16 +28,16 @@ export async function pair(context: Context): Promise<void> {
   const [pin, user, host] = ["pin", "user", "host"].map((name) => context.option(name));
   const wantsPassword = asksForPassword(context) || user !== undefined;
   if (pin !== undefined && wantsPassword) throw new UsageError("give --pin or --user, not both");
-  const { name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
-  if (context.flag("cancel")) return cancel(context, name);
+  const { id, name } = (await call(context, "getDevice", { id: context.words[0] ?? context.device })).data;
+  if (context.flag("cancel")) return cancel(context, id, name);
   const isAsking = pin === undefined && !wantsPassword;
   if (isAsking) context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
-  const enter = (typed: Credentials) =>
+  const enter = (typed: Credentials, untilAnswered = false) =>
     call(
       context,
       "pairDevice",
-      { id: name, body: { host, user, platform: context.option("platform"), ...typed } },
-      isAsking ? { quiet: true } : {},
+      { id, body: { host, user, platform: context.option("platform"), ...typed } },
+      { untilAnswered, ...(isAsking && { quiet: true }) },
     );
   // A pipe holds the password already. A person is asked only after the device has asked for one.
   const piped = wantsPassword && process.stdin.isTTY !== true ? (await readHidden("")) || undefined : undefined;
@@ -50,12 +50,13 @@ export async function pair(context: Context): Promise<void> {
   const stopped = new AbortController();
   const removeHandler = onSignal(["SIGINT"], () => stopped.abort());
   const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
-  const pending: PendingPairing = { name, step: first.data, signal, enter };
+  // The time of `--timeout` may have ended while the user typed.
+  const pending: PendingPairing = { name, step: first.data, signal, enter: (typed) => enter(typed, true) };
   try {
     done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));
   } catch (error) {
     // After Ctrl-C as well, which ends the command then.
-    await call(context, "cancelPairing", { id: name }, { quiet: true }).catch(() => {});
+    await call(context, "cancelPairing", { id }, { quiet: true, untilAnswered: true }).catch(() => {});
     if (!stopped.signal.aborted) throw error === signal.reason ? expiredError(name) : error;
     removeHandler();
     process.kill(process.pid, "SIGINT");
@@ -64,8 +65,8 @@ export async function pair(context: Context): Promise<void> {
   }
 }
 
-async function cancel(context: Context, name: string): Promise<void> {
-  const called = await call(context, "cancelPairing", { id: name });
+async function cancel(context: Context, id: string, name: string): Promise<void> {
+  const called = await call(context, "cancelPairing", { id });
   context.reportDone(called, called.data.cancelled ? `no longer pairing with ${name}` : `${name} was not being paired`);
 }
 

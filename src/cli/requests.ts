@@ -23,7 +23,10 @@ export async function tryCall<Name extends ValueName>(
   const { signal: own } = given as CommonArguments;
   const signal = own ? AbortSignal.any([own, timeout]) : timeout;
   try {
-    return { ok: true, data: (await call(context, name, { ...given, signal }, { quiet: true })).data };
+    return {
+      ok: true,
+      data: (await call(context, name, { ...given, signal }, { quiet: true, untilAnswered: true })).data,
+    };
   } catch (error) {
     const late = `the daemon did not answer within ${Math.round(timeoutMs / 1_000)} s`;
     if (timeout.aborted) return { ok: false, code: notRunning, message: late };

@@ -36,6 +36,21 @@ const access = async () => {
   return body.data.access;
 };
 
+test("a code: is entered and taken back whatever became of the name, and after the time of --timeout", async () => {
+  for (const [typed, end] of [
+    ["271828\r", 0],
+    ["\x03", "SIGINT"],
+  ] as const) {
+    await meet("code", "271828");
+    const screen = pair("--timeout", "2s");
+    await screen.shows("Code (");
+    await house.api("PATCH", `/devices/${encodeURIComponent(name)}`, { name: `${name} upstairs` });
+    await Bun.sleep(2_100);
+    screen.type(typed);
+    expect([typed, await screen.ended, set.showing]).toEqual([typed, end, false]);
+  }
+});
+
 test("a code: asked for with its shape and the time that is left; a wrong one may be mended", async () => {
   const screen = pair();
   await screen.shows(`${name} shows a code of 6 digits. Code (60 s): `);

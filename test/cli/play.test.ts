@@ -220,9 +220,11 @@ describe("a file that is served", () => {
 
 describe("it ends", () => {
   test("by Ctrl-C, and the set is told to stop", async () => {
-    const played = play(file("film.mp4"), "--json");
+    const played = play(file("film.mp4"), "--json", "--timeout", "20s");
     const url = await played.url();
     await get(url);
+    // That was a limit to the hand-over alone.
+    await Bun.sleep(20_000 / usualSpeed);
     await until("it plays", () => cinema.state.playback?.path === url.href, patienceMs);
     // As a launcher passes it on that the terminal has interrupted as well, however late.
     played.child.stderr?.once("data", () => played.child.kill("SIGINT"));
