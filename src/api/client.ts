@@ -183,7 +183,10 @@ interface AnyArguments extends Partial<Upload> {
 async function requestOf(base: string, route: OperationRoute, args: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
-  if (/^\.{1,2}$/.test(id.trim())) throw new ZapdError("device_not_found", `No device is called "${id}"`);
+  const isDots = (segment: string) => /^\.{1,2}$/.test(segment.trim());
+  if (isDots(id)) throw new ZapdError("device_not_found", `No device is called "${id}"`);
+  if (isDots(app)) throw new ZapdError("app_not_found", `No app is called "${app}"`);
+  if (isDots(scene)) throw new ZapdError("scene_not_found", `There is no scene "${scene}"`);
   const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
   );

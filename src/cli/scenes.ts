@@ -99,6 +99,8 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
       if (line.data.outcome === "cancelled") context.say("zapd: the daemon is stopping, which ended the run.");
       return exitOf(line.data);
     }
+    // The stream may end in good order when its signal aborts, as it does under Deno.
+    signal.throwIfAborted();
   } catch (error) {
     throw await failureOf(error, context, sceneCall.name);
   }

@@ -7,7 +7,7 @@ import { printable } from "../system/printable.ts";
 import { localTime } from "../system/text.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
-import { UsageError } from "./failure.ts";
+import { CommandError, notRunning, UsageError } from "./failure.ts";
 import { columnsOf, paintFor } from "./print.ts";
 import { followEvents } from "./requests.ts";
 import { statusWords, stepsText } from "./scene-words.ts";
@@ -133,16 +133,26 @@ function actionText({
 
 /** The longest wait of one call; a longer wait takes several calls. */
 const maxCallMs = 30_000;
+/** How much longer a call may take than it is to wait. */
+const answerMs = 5_000;
 /** The exit status of timeout(1). */
 const exitTimedOut = 124;
 
 export async function wait(context: Context): Promise<number> {
   if (context.words.length === 0) throw new UsageError("for which state? For example: zapd wait power:on");
   const until = performance.now() + (context.timeoutMs ?? Number.POSITIVE_INFINITY);
+  let id = context.device;
   for (;;) {
     const timeoutMs = Math.max(1, Math.min(maxCallMs, Math.ceil(until - performance.now())));
     const query = { wait_for: [...context.words], timeout_ms: String(timeoutMs) };
-    const called = await call(context, "getState", { id: context.device, query }, { quiet: true, untilAnswered: true });
+    const late = AbortSignal.timeout(timeoutMs + answerMs);
+    const given = { id, query, signal: late };
+    const called = await call(context, "getState", given, { quiet: true, untilAnswered: true }).catch((error) => {
+      if (!late.aborted) throw error;
+      throw new CommandError("the daemon did not answer", exits.notRunning, undefined, { code: notRunning });
+    });
+    // Another device may have the name by the next call.
+    id = called.data.device.id;
     const isOver = called.data.matched || performance.now() >= until;
     if (!isOver) continue;
     if (context.json) context.print(called.text);

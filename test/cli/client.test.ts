@@ -3,8 +3,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
+import { denoFlags } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
-import { runZapd } from "./program.ts";
+import { root } from "../support/sources.ts";
+import { runProgram, runZapd } from "./program.ts";
 
 const folder = testFolder();
 const servers: { close(): unknown }[] = [];
@@ -61,6 +63,25 @@ describe("behind the socket", () => {
       expect(status).toBe(1);
     }
   });
+
+  test("one who does not answer, and is not waited for much longer than the wait for a state takes", async () => {
+    const path = join(folder, "silent.sock");
+    servers.push(net.createServer().listen(path));
+    const { stderr, status } = await run(path, "wait", "power:on", "--timeout", "100ms");
+    expect([stderr, status]).toEqual(["zapd: the daemon did not answer.\n", 7]);
+  }, 20_000);
+
+  test("one whose scene takes longer than --timeout: under Deno the stream of its steps ends as if it were over", async () => {
+    const path = join(folder, "steps.sock");
+    const endless = new ReadableStream({ start: (stream) => stream.enqueue("\n") });
+    const headers = { "content-type": "application/x-ndjson" };
+    const server = Bun.serve({ unix: path, fetch: () => new Response(endless, { headers }) });
+    servers.push({ close: () => server.stop(true) });
+    const deno = [join(root, "node_modules/deno/deno"), "run", ...denoFlags("start"), join(root, "src/main.ts")];
+    const words = ["run", "movie-night", "--timeout", "500ms", "--socket", path];
+    const { stderr, status } = await runProgram([...deno, ...words], { env });
+    expect([stderr, status]).toEqual(["zapd: no answer within 500 ms, the time given with --timeout.\n", 4]);
+  }, 20_000);
 
   test("another program", async () => {
     for (const body of ["<html>hello</html>", '"text"', "[]", "null", "{}", '{"ok":false}']) {
