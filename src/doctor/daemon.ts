@@ -29,7 +29,8 @@ export async function daemonRuns(exam: Examination): Promise<Finding[]> {
     found.push({ ...warn(text, "Restart the daemon, so that it runs the installed version"), id: "version" });
   }
   const health = await exam.ask("health", {}, 2_000);
-  const configWarnings = new Set((await exam.config()).warnings);
+  const { warnings: ofLines, modeWarnings } = await exam.config();
+  const configWarnings = new Set([...ofLines, ...modeWarnings]);
   const warnings = health.ok ? health.data.warnings.filter((one) => !configWarnings.has(one)) : [];
   return [...found, ...warnings.map((one) => ({ ...warn(one), id: "health" }))];
 }
@@ -95,7 +96,7 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   const path = tildePath(socket);
   if (!file.isSocket()) return [fail(`${path} is not a socket`, "Move it away, or set daemon.socket to another path")];
   const folder = dirname(socket);
-  const folderMode = (await lstat(folder)).mode & 0o777;
+  const folderMode = (await stat(folder)).mode & 0o777;
   const found: Finding[] = [];
   if (file.uid !== machine.uid) found.push(wrongOwner(path, file.uid, machine.uid, "Use your own daemon"));
   if ((file.mode & 0o777) !== 0o600)
@@ -124,28 +125,19 @@ export async function configValid(exam: Examination): Promise<Finding[]> {
   const other = exam.remarks.map((one) => warn(one, "To use that config, start a daemon with it"));
   if (file === "ENOENT") return [...other, ok(`no config at ${path}: every setting has its default`)];
   const found = await exam.config();
-  if (found.broken !== null) {
-    const hint = "Correct the file; a running daemon keeps its previous settings, but no daemon starts with this file";
-    return [fail(found.broken, hint)];
-  }
+  if (found.broken !== null) return [fail(found.broken.message, found.broken.hint)];
   const findings = found.warnings.map((one) => warn(one, "Correct or remove that line"));
+  findings.push(...found.modeWarnings.map((one) => warn(one)));
   if (typeof file !== "string" && exam.machine.uid !== null)
-    findings.push(...permissions(file, found, exam.machine.uid, exam.configFile));
+    findings.push(...permissions(file, found, exam.configFile));
   findings.push(...other, ...(await differences(found, exam)));
   return findings.length > 0 ? findings : [ok("config valid")];
 }
 
-function permissions(
-  { mode, uid: owner }: { mode: number; uid: number },
-  { config }: ConfigFound,
-  uid: number,
-  path: string,
-): Finding[] {
-  const restrict = `chmod 600 ${shellQuote(path)}`;
-  if (owner !== uid && owner !== 0) return [wrongOwner("the config", owner, uid, "Use a config of your own")];
-  if ((mode & 0o022) !== 0) return [fail(`other users may write the config (${octal(mode)})`, restrict)];
+function permissions({ mode }: { mode: number }, { config }: ConfigFound, path: string): Finding[] {
   if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
-  return [warn(`other users may read the developer password in the config (${octal(mode)})`, restrict)];
+  const text = `other users may read the developer password in the config (${octal(mode)})`;
+  return [warn(text, `chmod 600 ${shellQuote(path)}`)];
 }
 
 /** Compares the settings that the daemon reports with those of the file, which also finds a daemon that reads another file. */

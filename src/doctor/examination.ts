@@ -5,10 +5,11 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import net from "node:net";
+import { resolve } from "node:path";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
 import { type Outcome, systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { type Config, ConfigFile } from "../config/config.ts";
-import { configOf } from "../config/schema.ts";
+import { checkSource, readConfig, readSource } from "../config/read.ts";
+import { type Config, configOf } from "../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
 import { longestSocketPath } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
@@ -80,9 +81,12 @@ export type DaemonFound =
 export interface ConfigFound {
   /** The settings of the file; the defaults where it is broken. */
   readonly config: Config;
+  /** Of lines that are no settings. */
   readonly warnings: readonly string[];
+  /** Of the mode of the file, each with the command that changes it. */
+  readonly modeWarnings: readonly string[];
   /** What is wrong with the file, with line and column. */
-  readonly broken: string | null;
+  readonly broken: ZapdError | null;
 }
 
 /** The paths of the daemon, and how to call it. */
@@ -108,13 +112,13 @@ export interface Examination extends Places {
 }
 
 /** An examination of this machine, whose results are shared by the checks. `isInside`: it runs in the daemon, and need not look for it. */
-export function examine(places: Places, isInside = false): Examination {
+export function examine(places: Places, isInside: boolean): Examination {
   const machine = thisMachine();
   const exam: Examination = {
     machine,
     ...places,
     daemon: memoize(() => (isInside ? askStatus(exam) : findDaemon(exam))),
-    config: memoize(() => readConfig(places.configFile)),
+    config: memoize(() => findConfig(places.configFile)),
     searchedInterfaces: memoize(async () => {
       const { config } = await exam.config();
       return wantedInterfaces(config.discovery.interfaces, [...machine.interfaces()]);
@@ -162,13 +166,14 @@ async function connect(to: net.NetConnectOpts): Promise<string> {
   }
 }
 
-async function readConfig(path: string): Promise<ConfigFound> {
+async function findConfig(path: string): Promise<ConfigFound> {
   try {
-    const file = await ConfigFile.open(path);
-    return { config: file.running, warnings: file.warnings, broken: null };
+    const source = readSource(path);
+    const { config, warnings } = readConfig(source.text, path, resolve(path));
+    return { config, warnings, modeWarnings: checkSource(source, config).warnings, broken: null };
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
-    return { config: configOf(), warnings: [], broken: error.message };
+    return { config: configOf(), warnings: [], modeWarnings: [], broken: error };
   }
 }
 

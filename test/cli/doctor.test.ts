@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { findingLine, summary } from "../../src/cli/doctor.ts";
@@ -278,6 +278,10 @@ describe("as a program", () => {
     ]);
     expect(by("device:")[1]?.hint).toContain("Control by mobile apps > Network access: Enabled");
     expect(limited.keys).toEqual([]);
+    // The mode that counts is that of the folder, not that of a link to it.
+    const link = join(folder, "link");
+    symlinkSync(daemon.stateFolder, link);
+    expect((await doctor(daemon.configFile, link)).by("socket")[0]?.status).toBe("ok");
   });
 
   test("the daemon says the same of itself (GET /doctor), and one examination is enough for all who ask at once", async () => {
@@ -309,13 +313,27 @@ describe("as a program", () => {
     expect(by("socket")[0]).toMatchObject({ status: "fail", hint: expect.stringContaining("chmod 600") });
   });
 
-  test("no daemon: a config that others may read, with the password in it", async () => {
+  test("no daemon: a config that others may read, with the password in it, or write", async () => {
     const config = join(folder, "open.toml");
     const port = await freePort();
     writeFileSync(config, `[daemon]\nhttp_port = ${port}\n[dev]\nvendor_password = "secret"\n`, { mode: 0o644 });
     const { by } = await doctor(config, folder);
     expect(by("config")).toMatchObject([{ status: "warn", hint: `chmod 600 ${config}` }]);
     expect(JSON.stringify(by("config"))).not.toContain("secret");
+    writeFileSync(config, `[daemon]\nhttp_port = ${port}\nhttp_prot = 1\n`);
+    chmodSync(config, 0o664);
+    expect((await doctor(config, folder)).by("config")).toMatchObject([
+      { status: "warn", hint: "Correct or remove that line" },
+      {
+        status: "warn",
+        text: expect.stringContaining(`(mode 0664). Change its mode: chmod g-w ${config}`),
+        hint: null,
+      },
+    ]);
+    chmodSync(config, 0o666);
+    expect((await doctor(config, folder)).by("config")).toMatchObject([
+      { status: "fail", hint: `Change its mode: chmod o-w ${config}` },
+    ]);
   });
 
   test("no daemon: a broken config with line and column, a port that is held, a stale socket", async () => {

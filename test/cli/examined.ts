@@ -78,7 +78,7 @@ export function examined(given: MadeUp = {}): Examination {
     socket: "/s/zapd.sock",
     remarks: [],
     daemon: async () => given.met ?? { state: "running", status },
-    config: async () => ({ config, warnings: [], broken: null }),
+    config: async () => ({ config, warnings: [], modeWarnings: [], broken: null }),
     searchedInterfaces: async () => all,
     probes: async () => probes,
     devices: async () => given.devices ?? [],
