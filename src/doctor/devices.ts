@@ -81,6 +81,8 @@ export async function developerPassword(exam: Examination): Promise<Finding[]> {
   if (!answer.ok || answer.data.dev.vendor_password !== "") return [];
   const names = joinWithAnd(developers.map((one) => one.name));
   const have = developers.length === 1 ? "has developer mode" : "have developer mode";
-  const hint = "Give the one chosen on the set: zapd config set dev.vendor_password -";
-  return [warn(`${names} ${have}, and no developer password is set`, hint)];
+  // The API does not tell which sets have a password of their own.
+  const hint =
+    "Unless it has its own (zapd install --password -), give the one chosen on the set: zapd config set dev.vendor_password -";
+  return [warn(`${names} ${have}, and dev.vendor_password is not set`, hint)];
 }
