@@ -27,17 +27,25 @@ export async function editFile(path: string): Promise<void> {
     );
 }
 
+/** What the keys Ctrl-C and Ctrl-\ of a terminal send to every program in front. */
+const keySignals = ["SIGINT", "SIGQUIT"] as const;
+
 /** Through a shell, because the variable may hold options: `EDITOR="code --wait"`. */
 function run(editor: string, path: string): Promise<number | string> {
   const [program, words] =
     process.platform === "win32"
       ? (["cmd", ["/c", `${editor} "${path}"`]] as const)
-      : (["sh", ["-c", `${editor} "$1"`, "zapd", path]] as const);
-  return new Promise((resolve, reject) => {
+      : (["sh", ["-c", `trap : INT QUIT; ${editor} "$1"`, "zapd", path]] as const);
+  // A terminal sends these to us and to the shell as well, but only the editor may end by them.
+  const ignore = () => {};
+  for (const signal of keySignals) process.on(signal, ignore);
+  return new Promise<number | string>((resolve, reject) => {
     const child = spawn(program, [...words], { stdio: "inherit" });
     child.on("error", (error) =>
       reject(new CommandError(`${program} could not be started (${systemCode(error)})`, exits.failed)),
     );
     child.on("exit", (status, signal) => resolve(signal ?? status ?? 1));
+  }).finally(() => {
+    for (const signal of keySignals) process.off(signal, ignore);
   });
 }

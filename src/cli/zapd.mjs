@@ -30,7 +30,7 @@ function fail(message) {
 
 function run(program) {
   const child = spawn(program, [main, ...process.argv.slice(2)], { stdio: "inherit" });
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"];
+  const signals = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   child.on("error", (error) =>
     fail(

@@ -4,13 +4,15 @@ import { columnsOf } from "../../src/cli/print.ts";
 import { add } from "../blackbox/checked.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 import { password, stageForFile } from "./stage.ts";
-import { InTerminal } from "./terminal.ts";
+import { InTerminal, noJobs } from "./terminal.ts";
 
 const stage = await stageForFile();
 const folder = stage.folder({
   "my-app/manifest": "title=Hello\nmajor_version=1\nminor_version=0\nbuild_version=7\n",
   "my-app/source/main.brs": "sub main()\nend sub\n",
   "my-app/images/icon.png": "0123456789".repeat(120),
+  "broken.toml": "[daemon",
+  "editor.sh": "trap 'echo caught; exit 0' INT; echo editing; while :; do sleep 0.05; done",
 });
 
 interface Options {
@@ -170,6 +172,18 @@ describe("a value that is typed unseen", () => {
     expect(await refusal()).toContain("is running on Workbench");
   });
 });
+
+test.skipIf(noJobs !== null)(
+  `Ctrl-C in an editor is for that alone${noJobs ? ` (skipped: ${noJobs})` : ""}`,
+  async () => {
+    const env = { ...stage.environment(folder), VISUAL: "sh editor.sh" };
+    const screen = InTerminal.withJobs(["zapd", "config", "edit", "--json"], { columns: 1_000, cwd: folder, env });
+    await screen.shows("editing");
+    screen.type("\x03");
+    expect(await screen.end()).toBe("0 cooked");
+    expect(screen.text).toMatch(/caught\s+\{"ok":true/);
+  },
+);
 
 describe("a wait of more than a second", () => {
   const fakes: WiredRoku[] = [];
