@@ -7,7 +7,7 @@ import { nothingFoundLines } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { pluralize, tildePath, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
-import { type Context, logStream } from "./context.ts";
+import { type Context, logStream, usesColour } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { writeNote } from "./running.ts";
 import { untilSignal } from "./signals.ts";
@@ -19,7 +19,7 @@ export async function serve(context: Context): Promise<number> {
   const given = context.option("config");
   if (context.option("socket") !== undefined) throw new UsageError(noSocket);
   process.umask(0o077);
-  const log = terminalLog();
+  const log = terminalLog(context);
   logUncaughtErrors(log);
   const started = await start({
     config: configPath(process.env, given),
@@ -65,7 +65,7 @@ export async function start(options: DaemonOptions): Promise<Daemon | number> {
 }
 
 /** Text on a terminal, JSON lines otherwise. */
-function terminalLog(): Log {
+function terminalLog(context: Context): Log {
   // Asked at the first line, because making the stream takes longer than binding the port.
   const terminal = () => logStream().isTTY === true;
   return createLog({
@@ -74,7 +74,7 @@ function terminalLog(): Log {
       return terminal() ? "text" : "json";
     },
     get colour() {
-      return terminal() && !process.env["NO_COLOR"] && process.env["TERM"] !== "dumb";
+      return usesColour(terminal(), context.flag("no-color"), process.env);
     },
     write: (line) => void logStream().write(line),
   });

@@ -90,6 +90,9 @@ describe("colour", () => {
     expect(await textOf(["devices", "--no-color"])).not.toContain("\x1b");
     expect(await textOf(["devices"], { NO_COLOR: "1" })).not.toContain("\x1b");
     expect(await textOf(["devices"], { TERM: "dumb" })).not.toContain("\x1b");
+    const serve = ["serve", "--config", "broken.toml"];
+    expect(await textOf(serve)).toContain("\x1b[31m");
+    expect(await textOf([...serve, "--no-color"])).not.toContain("\x1b");
     expect((await stage.run("zapd devices", folder)).stdout).not.toContain("\x1b");
     expect((await stage.run("zapd devices", folder, { FORCE_COLOR: "1" })).stdout).toContain(green);
   });
