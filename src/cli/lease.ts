@@ -6,6 +6,7 @@ import { leaseLimits } from "../api/limits.ts";
 import { allWord, isOfGroup, labelPrefix } from "../api/routes.ts";
 import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
+import { sleep } from "../system/sleep.ts";
 import { localTime, shellQuote } from "../system/text.ts";
 import { type Called, call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
@@ -16,6 +17,8 @@ import { parseDuration } from "./words.ts";
 const defaultTtlMs = 600_000;
 /** The lease asked for while waiting for several devices at once: two may be given, and the one not wanted expires after this. */
 const provisionalTtlS = 5;
+/** How long to wait before asking a daemon again that did not let us wait. */
+const retryAfterMs = 1_000;
 
 const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
   take,
@@ -42,7 +45,14 @@ async function take(context: Context): Promise<void> {
 async function renew(context: Context): Promise<void> {
   if (!process.env["ZAPD_LEASE"]) throw new UsageError("which lease? Set $ZAPD_LEASE to its token");
   const id = oneDevice(context);
-  const { lease } = (await call(context, "getDevice", { id })).data;
+  const { lease, name } = (await call(context, "getDevice", { id })).data;
+  // The daemon would give a new lease, with a token that is not the one in the variable.
+  if (!lease)
+    throw CommandError.of({
+      code: "device_leased",
+      message: `${name} is not leased, so there is nothing to renew`,
+      hint: `Lease it: zapd lease -d ${shellQuote(name)}`,
+    });
   printTaken(context, await callLease(context, id, { ...wantedLease(context, defaultTtlMs, lease?.owner), waitMs: 0 }));
 }
 
@@ -125,7 +135,8 @@ export async function takeLease(context: Context, wanted: WantedLease): Promise<
     try {
       return await callLease(context, id, { ...wanted, waitMs: 0 });
     } catch (error) {
-      if (!isLeasedByAnother(error)) throw error;
+      const isBusy = error instanceof CommandError && error.code === "device_busy";
+      if (!isBusy && !isLeasedByAnother(error)) throw error;
     }
   }
   if (wanted.waitMs === 0) throw noneFreeError(group, await membersOf(context, group));
@@ -175,12 +186,14 @@ async function membersOf(context: Context, group: string): Promise<Device[]> {
 
 function noneFreeError(group: string, members: readonly Device[]): CommandError {
   const all = members.map(({ name, lease }) =>
-    lease ? `${name} until ${localTime(lease.until)} (${lease.owner})` : name,
+    lease ? `${name} until ${localTime(lease.until)} (${lease.owner})` : `${name} (busy)`,
   );
+  const leased = members.find(({ lease }) => lease);
+  const orTake = leased ? `, or take one from its holder: zapd lease break -d ${shellQuote(leased.name)}` : "";
   return new CommandError(
     `No device of ${group} is free`,
     exits.refused,
-    `Leased: ${all.join(", ")}. Wait for one with --wait 10m, or take one from its holder: zapd lease break -d ${shellQuote(members[0]?.name ?? "NAME")}`,
+    `${leased ? "Leased" : "In use"}: ${all.join(", ")}. Wait for one with --wait 10m${orTake}`,
     { code: "device_leased" },
   );
 }
@@ -200,7 +213,8 @@ export async function callLease(
 ): Promise<Called<"takeLease">> {
   const end = performance.now() + waitMs;
   for (;;) {
-    const secondsLeft = Math.max(0, Math.ceil((end - performance.now()) / 1_000));
+    const askedAt = performance.now();
+    const secondsLeft = Math.max(0, Math.ceil((end - askedAt) / 1_000));
     const wait_s = Math.min(secondsLeft, leaseLimits.waitS);
     try {
       const body = { owner, ttl_s, wait_s, ...(note !== undefined && { note }) };
@@ -212,6 +226,9 @@ export async function callLease(
       );
     } catch (error) {
       if (!isLeasedByAnother(error) || secondsLeft <= wait_s) throw error;
+      // Where too many wait already, the daemon answers at once.
+      const early = askedAt + wait_s * 1_000 - performance.now();
+      await sleep(Math.max(0, Math.min(early, retryAfterMs)), signal);
     }
   }
 }

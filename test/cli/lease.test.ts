@@ -39,6 +39,34 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
   }
 });
 
+test("a device that is busy is passed over, and where too many wait the daemon is not asked without a pause", async () => {
+  const socket = join(folder, "busy.sock");
+  const devices = ["a", "b"].map((id) => ({ id, name: `Set ${id}`, labels: ["lab"], lease: null, status: "online" }));
+  const given = (id: string) => ({ ok: true, data: { device: devices[0], action: "lease", token: id, until } });
+  const failed = (code: string) => ({ ok: false, error: { code, message: "Set a cannot be had" } });
+  const askedAt: number[] = [];
+  const answer = (request: Request) => {
+    const [, , , id = ""] = new URL(request.url).pathname.split("/");
+    if (id === "") return { ok: true, data: devices };
+    if (id === "full") return askedAt.push(performance.now()) < 3 ? failed("device_leased") : given(id);
+    return id === "b" && freeToo ? given(id) : failed("device_busy");
+  };
+  let freeToo = true;
+  const server = Bun.serve({ unix: socket, fetch: (request) => Response.json(answer(request)) });
+  const lease = (...words: string[]) => runZapd(["lease", ...words, "--socket", socket], { env });
+  try {
+    expect((await lease("-d", "label:lab")).stdout).toBe("b\n");
+    freeToo = false;
+    expect((await lease("-d", "label:lab")).stderr).toBe(
+      "zapd: No device of label:lab is free.\n      In use: Set a (busy), Set b (busy). Wait for one with --wait 10m\n",
+    );
+    expect((await lease("-d", "full", "--wait", "10m")).stdout).toBe("full\n");
+    expect((askedAt[2] ?? 0) - (askedAt[0] ?? 0)).toBeGreaterThan(1_900);
+  } finally {
+    await server.stop(true);
+  }
+});
+
 test.each([
   ["60s", "a minute or two"],
   ["30m", "30 minutes"],
