@@ -62,6 +62,8 @@ export class Context {
   readonly device: string;
   /** The time of `--timeout`, in milliseconds; none without that option. */
   readonly timeoutMs: number | undefined;
+  /** Whether the one document of `--json` was printed. */
+  isReported = false;
   readonly #values: Parsed["values"];
   #otherSocket: string | undefined;
   #deadline: AbortSignal | undefined;
@@ -143,6 +145,7 @@ export class Context {
 
   /** Reports a command that succeeded: prints the response with `--json`, else says the sentence, if there is one. */
   reportDone(response: { readonly text: string }, sentence?: string | false): void {
+    this.isReported = this.json;
     if (this.json) this.print(response.text);
     else if (sentence) this.say(printable(sentence));
   }

@@ -34,7 +34,7 @@ export async function explain(error: unknown, { given, context, use }: FailedCom
   }
   let failure = error instanceof CommandError ? error : unexpected(error);
   if (context && failure.code === "default_device_missing") failure = await withDeviceNames(failure, context, given);
-  if (json) printDocument(failure.response ?? failureDocument(failure));
+  if (json && context?.isReported !== true) printDocument(failure.response ?? failureDocument(failure));
   say(failureText(failure, width));
   return failure.exit;
 }

@@ -50,6 +50,8 @@ interface Playing {
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
   said(): string;
+  /** How many documents it has printed. */
+  documents(): number;
   /** Where the file is served, once it is. */
   url(): Promise<URL>;
 }
@@ -77,6 +79,7 @@ function playUnder(runtime: keyof typeof programs, words: readonly string[], spe
     child,
     ended,
     said: () => texts.stderr,
+    documents: () => texts.stdout.split("\n").length - 1,
     async url() {
       await until(`it is handed over (${texts.stderr})`, () => texts.stdout.includes("\n"), patienceMs);
       return new URL(JSON.parse(texts.stdout).data.url);
@@ -265,6 +268,7 @@ describe("it ends", () => {
       5,
       "zapd: Attic requested film.mp4, but does not play it.\n      It may not support this kind of file: try another format\n",
     ]);
+    expect(played.documents()).toBe(1);
   }, 60_000);
 
   test("when the device is removed", async () => {
