@@ -12,7 +12,9 @@ export async function runCommand(given: readonly string[]): Promise<number> {
   let context: Context | undefined;
   try {
     if (!command) return await (await import("./help.ts")).helpInstead(word, words);
-    context = await createContext(wordsFor(command, words), command.options);
+    // Of commands that programs call, no word is an option.
+    const parsed = command.hidden ? ["--", ...words] : words;
+    context = await createContext(parsed, command.options, command.takesNegativeNumbers);
     if (context.flag("help")) return (await import("./help.ts")).help(name);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;
@@ -20,14 +22,6 @@ export async function runCommand(given: readonly string[]): Promise<number> {
     const { explain } = await import("./explain.ts");
     return explain(error, { given, context, use: command && `${name} ${command.use}`.trimEnd() });
   }
-}
-
-/** The words to parse: all behind `--` for commands that programs call, and negative numbers moved behind `--`. */
-function wordsFor({ hidden, takesNegativeNumbers }: Command, words: readonly string[]): readonly string[] {
-  if (hidden) return ["--", ...words];
-  const isNumber = (word: string) => /^-\d+$/.test(word);
-  if (!takesNegativeNumbers || words.includes("--") || !words.some(isNumber)) return words;
-  return [...words.filter((word) => !isNumber(word)), "--", ...words.filter(isNumber)];
 }
 
 /** The command of a word: one of the table, or a key. */

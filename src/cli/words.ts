@@ -13,11 +13,23 @@ export function commandIndex(given: readonly string[]): number {
 }
 
 /** Reads options and words. Fails with UsageError for an unknown option, a missing value, or a value that is not taken. */
-export function parseWords(given: readonly string[], options: Readonly<Record<string, Option>>): Parsed {
+export function parseWords(
+  given: readonly string[],
+  options: Readonly<Record<string, Option>>,
+  takesNegativeNumbers = false,
+): Parsed {
   const values: Record<string, string | true> = {};
   const positionals: string[] = [];
   const { tokens } = parseArgs({ args: [...given], options, strict: false, tokens: true });
+  let numberAt = -1;
   for (const token of tokens) {
+    const word = given[token.index] ?? "";
+    if (takesNegativeNumbers && token.kind === "option" && /^-\d+$/.test(word)) {
+      // `-15` is one word, but two options of the parser.
+      if (token.index !== numberAt) positionals.push(word);
+      numberAt = token.index;
+      continue;
+    }
     if (token.kind === "positional") positionals.push(token.value);
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;

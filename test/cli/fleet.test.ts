@@ -1,6 +1,7 @@
 /** `zapd fleet` and a broker that says less than it should. With a real broker: `test/slow/fleet-houses.slow.ts`. */
 import { expect, test } from "bun:test";
 import net from "node:net";
+import { parseWords } from "../../src/cli/words.ts";
 import { listening } from "../support/listening.ts";
 import { runZapd } from "./program.ts";
 
@@ -18,6 +19,12 @@ function mutedBroker({ accepts }: { readonly accepts: boolean }): net.Server {
     });
   });
 }
+
+test("a negative number among the words stays in its place", () => {
+  const options = { device: { type: "string", short: "d" } } as const;
+  const { positionals, values } = parseWords("run notify -15 -d all is -5 today -- -3".split(" "), options, true);
+  expect([positionals.join(" "), values["device"]]).toEqual(["run notify -15 is -5 today -3", "all"]);
+});
 
 for (const [what, accepts] of [
   ["does not answer", false],
