@@ -44,7 +44,8 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
     // Behind a hint, which has a line of its own, the rest has one too.
     context.say(`${text}${text.includes("\n") ? "\n      " : " "}Waiting for it; Ctrl-C ends`);
   };
-  const given = { id: context.device, query: { follow: "true" }, signal };
+  // Another device may have the name, or be the default, when the stream is opened again.
+  const given = { id: device.id, query: { follow: "true" }, signal };
   const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isTransient }, "readLogs", given);
   let pid: number | undefined;
   let tail: readonly string[] = [];

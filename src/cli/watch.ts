@@ -14,10 +14,12 @@ import { statusWords, stepsText } from "./scene-words.ts";
 import { onSignal } from "./signals.ts";
 
 export async function watch(context: Context): Promise<void> {
+  const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
+  // A name may have a comma in it, and may change.
+  const ids = await Promise.all(names.map(async (id) => (await call(context, "getDevice", { id })).data.id));
+  const query = { devices: ids.join(",") || undefined, types: context.option("types") };
   const stopped = new AbortController();
   onSignal(["SIGINT"], () => stopped.abort());
-  const names = context.words.length > 0 ? context.words : context.device === "default" ? [] : [context.device];
-  const query = { devices: names.join(",") || undefined, types: context.option("types") };
   const print = context.json ? (event: Followed) => context.print(JSON.stringify(event)) : printLine(context);
   const broken = (isBroken: boolean) =>
     context.say(

@@ -107,6 +107,7 @@ describe("a log that is followed", () => {
     await following.sees("chatter");
     set.log("last");
     await following.sees("last");
+    await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Living Room" });
     await stage.daemon.stop();
     set.log("while it was away");
     await until("it says so", () => following.talk().includes("the daemon does not answer"));
@@ -118,6 +119,7 @@ describe("a log that is followed", () => {
     expect(told).toEqual(["kept", "one tabbed", "two", "three", "four", "last", "while it was away", "after"]);
     expect(following.talk()).toBe("zapd: the daemon does not answer. Waiting for it; Ctrl-C ends\nzapd: reconnected\n");
     expect(await following.end()).toBe(0);
+    await later.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
   }, 60_000);
 
   test("goes on when the set was away: it says what it waits for", async () => {
