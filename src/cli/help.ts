@@ -1,13 +1,15 @@
 /** `zapd help`: the overview, one command in full, and the exit statuses. */
 import { exits } from "../api/errors.ts";
+import { keys } from "../platforms/platform.ts";
 import { nearest } from "../system/nearest.ts";
 import { type Command, commands, groups } from "./commands.ts";
 import { common, createContext, type Option, stderr, stdout } from "./context.ts";
 import { asksForJson, printDocument } from "./explain.ts";
 import { failureDocument, UsageError } from "./failure.ts";
-import { keyCommands, keys } from "./key-commands.ts";
+import { keyCommands } from "./key-commands.ts";
 import { wrap } from "./print.ts";
 import { bindings, commands as remoteCommands } from "./remote/keys.ts";
+import { commandIndex } from "./words.ts";
 
 /** What each exit status means, for people. */
 export const exitTable: readonly (readonly [number, string])[] = [
@@ -29,7 +31,10 @@ export function help(topic?: string): number {
 
 /** Help for `help`, `-h`, or no command at all. Fails with UsageError for an unknown command. */
 export async function helpInstead(word: string, words: readonly string[]): Promise<number> {
-  if (/^(help|-h|--help)$/.test(word)) return help(words.find((one) => !one.startsWith("-")));
+  if (/^(help|-h|--help)$/.test(word)) {
+    const topic = words[commandIndex(words)];
+    return help(topic?.startsWith("-") ? undefined : topic);
+  }
   if (word !== "") throw unknownCommand(word);
   await createContext(words);
   if (asksForJson(words)) printDocument(failureDocument({ code: "usage", message: "which command?" }));

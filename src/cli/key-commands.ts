@@ -2,8 +2,6 @@
 import { type Key, keys } from "../platforms/platform.ts";
 import { type Command, commands, type Run, timeout } from "./commands.ts";
 
-export { keys };
-
 /** Keys by the words that people say for them. */
 const spoken: Readonly<Record<string, Key>> = { on: "power-on", off: "power-off" };
 /** What other tools call these keys. */
