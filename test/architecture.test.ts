@@ -212,9 +212,9 @@ const onlyIn: readonly {
   },
   {
     of: "cli",
-    in: /^src\/cli\/mcp\.ts$/,
+    in: /^src\/cli\/(completion|mcp)\.ts$/,
     uses: ["agents"],
-    why: "the tools of agents are for agents: no other command needs them",
+    why: "the tools of agents are for agents: no other command needs them; its clients are completed",
   },
   {
     of: "cli",

@@ -127,7 +127,7 @@ const mcp: Source = async ({ before }) => {
   const [verb, ...given] = before;
   if (verb === undefined) return plain(["add", "token"]);
   if (verb !== "add" || given.length > 0) return [];
-  return plain(await (await import("./mcp.ts")).clientsToAdd());
+  return plain((await import("../mcp/clients.ts")).clientNames);
 };
 
 const scenes: Source = async ({ context, signal }) => {

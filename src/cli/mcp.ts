@@ -56,11 +56,6 @@ async function token(context: Context): Promise<void> {
     context.say(`It is kept in ${tildePath(file)}; send it as: authorization: Bearer TOKEN`);
 }
 
-/** What `zapd mcp add` takes. */
-export async function clientsToAdd(): Promise<readonly string[]> {
-  return (await import("../mcp/clients.ts")).clientNames;
-}
-
 async function add(context: Context, word: string | undefined): Promise<void> {
   const { addToClient, clientNames } = await import("../mcp/clients.ts");
   if (word === undefined || !clientNames.includes(word))
