@@ -22,7 +22,9 @@ const gap = "  ";
 export function table(columns: readonly Column[], rows: readonly (readonly Cell[])[], width: number): string {
   const head = columns.some(({ title }) => title !== "") ? [columns.map(({ title }) => title)] : [];
   const cells = [...head, ...rows.map((row) => row.map(clean))];
-  const natural = columns.map((_, at) => Math.max(...cells.map((row) => columnsOf(textOf(row[at] ?? "")))));
+  const natural = columns.map((_, at) =>
+    cells.reduce((most, row) => Math.max(most, columnsOf(textOf(row[at] ?? ""))), 0),
+  );
   const { shown, widths } = fitting(columns, natural, width);
   return cells
     .map((row) => {
