@@ -158,6 +158,28 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     expect(performance.now() - since).toBeLessThan(5_000);
   }, 60_000);
 
+  test("ends without waiting for a command that takes long", async () => {
+    const socket = join(daemon.folder, "deaf.sock");
+    const isCommand = Promise.withResolvers<void>();
+    const tap = createServer((client) => {
+      const house = connect(join(daemon.stateFolder, "zapd.sock"));
+      client.once("data", (bytes) => {
+        if (`${bytes}`.startsWith("POST")) return isCommand.resolve();
+        house.write(bytes);
+        joined(client, house);
+      });
+    }).listen(socket);
+    const pty = terminal([...zapdWords(), "remote", "--socket", socket, "-d", "Living Room"]);
+    await pty.fills(/on · .*volume \d+/);
+    pty.type("h");
+    await isCommand.promise;
+    const since = performance.now();
+    pty.type("q");
+    expect(await pty.end()).toBe("0 cooked");
+    expect(performance.now() - since).toBeLessThan(5_000);
+    tap.close();
+  }, 60_000);
+
   test.each([
     ["", zapdWords()],
     [", behind its launcher", ["node", join(root, "src/cli/zapd.mjs")]],

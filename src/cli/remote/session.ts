@@ -51,6 +51,7 @@ const textTimeoutMs = 600_000;
 const listTimeoutMs = 20_000;
 /** How long to wait on exit for the daemon to learn that a key is up; it would release the key by itself. */
 const releaseTimeoutMs = 500;
+const exitAfterMs = 500;
 const highlightMs = 150;
 const noticeMs = 8_000;
 
@@ -109,6 +110,8 @@ class Session {
       await this.#ended.promise;
     } finally {
       this.#terminal.close();
+      // A command that takes long must not keep the process alive; one that is quick still reaches its device.
+      setTimeout(() => process.exit(), exitAfterMs).unref();
     }
     return this.#status;
   }
