@@ -208,7 +208,7 @@ const onlyIn: readonly {
     of: "cli",
     in: /^src\/cli\/(completion|help|key-commands|play)\.ts$/,
     uses: ["contract"],
-    why: "the names of keys are completed, told by the help, and are commands, while no daemon runs; a file is served by the command itself",
+    why: "the names of keys are completed, told by the help, and commands, while no daemon runs; the command itself serves a file",
   },
   {
     of: "cli",
