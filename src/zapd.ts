@@ -254,8 +254,11 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   };
   return {
     registry,
-    fetch: (request, call = { listener: "tcp", ownProgram: trusted, withoutIdleLimit() {} }) =>
-      app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, call)),
+    fetch(request, given) {
+      // As a handler of a server or of Hono's `mount` it is given an object of theirs instead of a call.
+      const call = isCall(given) ? given : { listener: "tcp" as const, ownProgram: trusted, withoutIdleLimit() {} };
+      return app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, call));
+    },
     async request(input, init) {
       const request =
         input instanceof Request ? new Request(input, init) : new Request(new URL(input, "http://zapd"), init);
@@ -281,6 +284,10 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       await Promise.all([catalog.settled(), credentials.settled(), leases.settled()]);
     },
   };
+}
+
+function isCall(given: Call | undefined): given is Call {
+  return typeof given?.withoutIdleLimit === "function";
 }
 
 /** The request as the app sees it: its path without the prefix of the mount. */

@@ -44,7 +44,7 @@ export function guard(
     for (const [name, value] of headers) c.header(name, value);
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
-    if (c.env.listener === "tcp") {
+    if (c.env.listener !== "socket") {
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkReading(c.req);
       checkLoop(c.req.header(loopHeader));

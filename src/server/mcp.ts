@@ -25,7 +25,7 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     c.header("access-control-expose-headers", "mcp-session-id, www-authenticate");
     const { isLetIn, answer } = await load();
     // Only its owner can reach the control socket.
-    if (c.env.listener === "tcp" && !(await isLetIn(c.req.header("authorization")))) return refuse(c);
+    if (c.env.listener !== "socket" && !(await isLetIn(c.req.header("authorization")))) return refuse(c);
     const request = c.req.raw;
     if (request.method === "HEAD") return answerMethod(c, path, ["POST", "DELETE"]);
     let body: unknown;

@@ -63,6 +63,20 @@ test("only the hosts of loopback and of the caller's own list are let in", async
   expect(await ask("tv.home:8443.evil.test")).toBe(403);
 });
 
+test("the guard stays on, and it answers, where a server hands its handler an object of its own", async () => {
+  const handlers: readonly ((request: Request) => Response | Promise<Response>)[] = [
+    (request) => (other.fetch as (request: Request, server: unknown) => Response)(request, { port: 1, timeout() {} }),
+    new Hono().mount("/", other.fetch).fetch,
+  ];
+  for (const handler of handlers) {
+    const ask = async (host: string, init: RequestInit) =>
+      (await handler(withHost(new Request("http://x/v1/config/reload", init), host))).status;
+    expect(await ask("evil.test", { method: "POST" })).toBe(403);
+    expect(await ask("127.0.0.1", { method: "POST", headers: { origin: "null" } })).toBe(403);
+    expect(await ask("127.0.0.1", { method: "POST" })).toBe(200);
+  }
+});
+
 test("a Request made without a Host passes by request() alone, whoever hands it on", async () => {
   const bare = () => new Request("http://zapd/v1/health");
   expect(bare().headers.has("host")).toBe(false);
