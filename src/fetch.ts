@@ -14,6 +14,8 @@ async function start(): Promise<Zapd> {
 }
 
 export default {
+  /** Seconds, for Bun's server: waits and pairings take up to 60, and an event stream is silent for 15. */
+  idleTimeout: 75,
   async fetch(request: Request): Promise<Response> {
     // After a failure, such as a wrong setting, the next request starts it again.
     zapd ??= start().catch((error: unknown) => {

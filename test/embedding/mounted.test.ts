@@ -124,7 +124,7 @@ test("it does all in a program of Node 20, which lacks some of the language", as
   expect(stdout).toBe("200 200 200\n");
 });
 
-test("served as a module it starts with the next request, when the config that prevented it is corrected", () => {
+test("served as a module it starts with the next request, when the config that prevented it is corrected; its waits are shorter than its idle limit", () => {
   const script = `
     import { writeFileSync } from "node:fs";
     const { default: served } = await import(${JSON.stringify(join(root, "src/fetch.ts"))});
@@ -133,11 +133,12 @@ test("served as a module it starts with the next request, when the config that p
       writeFileSync(process.env.ZAPD_CONFIG, config);
       console.log(await ask().then(({ status }) => status, ({ code }) => code));
     }
+    console.log(served.idleTimeout > 60);
     process.exit();
   `;
   const env = { ...process.env, ZAPD_CONFIG: join(folder, "served.toml"), ZAPD_STATE_DIR: join(folder, "served") };
   const { stdout } = spawnSync(process.execPath, ["-e", script], { cwd: folder, env, encoding: "utf8" });
-  expect(stdout).toBe("config_invalid\n200\n");
+  expect(stdout).toBe("config_invalid\n200\ntrue\n");
 });
 
 test("who makes it trusted vouches for Requests without a Host; those that have one are judged by it", async () => {
