@@ -187,9 +187,13 @@ export class Registry {
     await this.#update((content) => ({ next: content, result: undefined }));
   }
 
-  /** The user has set the default device again: its name is looked up again, even if it is the same. */
-  async resetDefault(): Promise<void> {
-    await this.#update(({ devices }) => ({ next: { devices }, result: undefined }));
+  /** The user sets the default device again: its name is looked up again, even if it is the same. Gives what undoes this. */
+  async resetDefault(): Promise<() => Promise<void>> {
+    const former = this.#store.value.default;
+    const set = (chosen: Content["default"]) =>
+      this.#update(({ devices }) => ({ next: { devices, default: chosen }, result: undefined }));
+    await set(undefined);
+    return () => set(former);
   }
 
   /** The device that the config names; where it names none, the only device there is. */

@@ -19,12 +19,16 @@ export function configRoutes(app: Hono<Env>, { config, devices, registry }: AppD
   route(app, "readConfig", async () => redactConfig(await config.readCurrent()));
   route(app, "patchConfig", async ({ body }) => {
     // The same name may by now mean another device. Before the file is written: where this cannot be saved, nothing changes;
-    // nor does it where the patch is refused.
-    if (Object.hasOwn(body, "daemon.default_device")) {
-      readChanges(body);
-      await registry.resetDefault();
+    // nor does it where the patch is refused, or the file cannot be read or written.
+    if (!Object.hasOwn(body, "daemon.default_device")) return announce(await config.patch(body));
+    readChanges(body);
+    const undo = await registry.resetDefault();
+    try {
+      return announce(await config.patch(body));
+    } catch (error) {
+      await undo().catch(() => {});
+      throw error;
     }
-    return announce(await config.patch(body));
   });
   route(app, "reloadConfig", async () => announce(await config.reload()));
 }

@@ -130,6 +130,8 @@ test("a default device that is refused changes nothing, even where the file has 
   const before = text(daemon);
   writeFileSync(daemon.configFile, "[daemon");
   expect((await daemon.api("PATCH", "/devices/set", { name: "Den" })).status).toBe(200);
+  const broken = await daemon.api("PATCH", "/config", { "daemon.default_device": "Den" });
+  expect([broken.body.error.code, await inUse()]).toEqual(["config_invalid", "Den"]);
   writeFileSync(daemon.configFile, before);
   expect(await inUse()).toBe("Den");
   const { status, body } = await daemon.api("PATCH", "/config", { "daemon.default_device": "a/b" });
