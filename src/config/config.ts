@@ -16,6 +16,9 @@ export type { Config } from "./schema.ts";
 /** Between two writes, however many patches arrive. */
 const minimumWriteIntervalMs = 100;
 
+/** `file`: the settings in the file; `given`: the key of a secret that a patch set, even to what it was. */
+type Listener = (running: Config, file: Config, given: readonly string[]) => void;
+
 export interface ReloadResult {
   readonly config: Config;
   /** Dotted keys whose value in the file is not the one the daemon runs with. */
@@ -49,7 +52,7 @@ export class ConfigFile {
   #onProtected: ((closed: string) => void) | undefined;
   /** The file at the start. */
   readonly #source: Source;
-  #listeners: ((config: Config) => void)[] = [];
+  readonly #listeners: Listener[] = [];
   #lastTask: Promise<unknown> = Promise.resolve();
   #patches: Patch[] = [];
   #lastWriteAt = Number.NEGATIVE_INFINITY;
@@ -90,10 +93,10 @@ export class ConfigFile {
     return [...this.#warnings, ...this.#protectedWarnings];
   }
 
-  /** Calls `listener` now and after each change of the running config. */
-  subscribe(listener: (config: Config) => void): void {
+  /** Calls `listener` now and whenever the file was read or patched. */
+  subscribe(listener: Listener): void {
     this.#listeners.push(listener);
-    listener(this.#running);
+    listener(this.#running, this.#running, []);
   }
 
   /** The settings in the file now, whatever the daemon runs with. */
@@ -163,14 +166,15 @@ export class ConfigFile {
       }
       const last = patched.at(-1);
       if (!last) return;
-      // A patch of the secret is written even when nothing changes: a skipped write would tell that a guess was right.
-      if (last.text !== text || patched.some(({ patch }) => typeof patch.values.get(passwordKey) === "string")) {
+      // A patch of the secret counts as a change even when it is none: otherwise it would tell that a guess was right.
+      const given = patched.some(({ patch }) => typeof patch.values.get(passwordKey) === "string") ? [passwordKey] : [];
+      if (last.text !== text || given.length > 0) {
         this.#lastWriteAt = performance.now();
         makeFolder(dirname(path), "$ZAPD_CONFIG");
         await writeAtomically(path, last.text);
       }
       // A new file is readable by its owner only, so the warnings about its mode no longer hold.
-      this.#apply(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings);
+      this.#apply(last.config, last.text === text ? [...last.warnings, ...open] : last.warnings, given);
       for (const { patch, config } of patched) patch.resolve(this.#resultOf(config));
     } catch (error) {
       // Patches that were refused before ignore this.
@@ -193,11 +197,11 @@ export class ConfigFile {
     return { text: patched, ...readConfig(patched, this.path) };
   }
 
-  #apply(config: Config, warnings: string[]): ReloadResult {
+  #apply(config: Config, warnings: string[], given: readonly string[] = []): ReloadResult {
     const { http_enabled, http_host, http_port, socket } = this.#atStart.daemon;
     this.#running = { ...config, daemon: { ...config.daemon, http_enabled, http_host, http_port, socket } };
     this.#warnings = warnings;
-    for (const listener of this.#listeners) listener(this.#running);
+    for (const listener of this.#listeners) listener(this.#running, config, given);
     return this.#resultOf(config);
   }
 

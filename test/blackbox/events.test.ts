@@ -117,6 +117,15 @@ describe("the stream", () => {
     await daemon.api("PATCH", "/config", { "devices.request_timeout_ms": 4_000, "dev.vendor_password": "geheim" });
     const settings = await stream.until(({ type }) => type === "config.changed");
     expect(settings["keys"]).toEqual(["devices.request_timeout_ms", "dev.vendor_password"]);
+    // What it was already: the event does not tell that a guess was right.
+    await daemon.api("PATCH", "/config", { "dev.vendor_password": "geheim" });
+    // zapd itself writes the new name of the default device.
+    await daemon.api("PATCH", "/config", { "daemon.default_device": "Den" });
+    for (const name of ["Renamed", "Den"]) await daemon.api("PATCH", `/devices/${id}`, { name });
+    await daemon.api("PATCH", "/config", { "daemon.default_device": null });
+    const changes = () => stream.frames.filter(({ type }) => type === "config.changed").map(({ keys }) => keys);
+    await until("all are told", () => changes().length === 6);
+    expect(changes().slice(1)).toEqual([["dev.vendor_password"], ...Array(4).fill(["daemon.default_device"])]);
     const bench = await startSimulator(
       createRokuSimulator({ name: "Bench", ssdp: false, developer: { password: "geheim" } }),
     );
