@@ -23,6 +23,7 @@ const headers = Object.entries({
 /** Request headers that a listed page may send. */
 const allowedHeaders = `content-type, ${leaseHeader}`;
 const streamHeaders = "last-event-id";
+export const mcpPath = "/mcp";
 const mcpHeaders = "authorization, last-event-id, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name";
 
 const methods = "GET, HEAD, POST, PATCH, DELETE";
@@ -44,6 +45,9 @@ export function guard(
     for (const [name, value] of headers) c.header(name, value);
     if (cors_enabled) c.header("vary", "Origin");
     if (allowed) c.header("access-control-allow-origin", origin);
+    // It needs the session id to continue its session.
+    if (allowed && c.req.path === mcpPath)
+      c.header("access-control-expose-headers", "mcp-session-id, www-authenticate");
     if (c.env.listener !== "socket") {
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkReading(c.req);
@@ -136,7 +140,7 @@ function isForeign(c: Context<Env>, origin: string | undefined): boolean {
 }
 
 function headersFor(request: HonoRequest): string {
-  if (request.path === "/mcp") return `${allowedHeaders}, ${mcpHeaders}`;
+  if (request.path === mcpPath) return `${allowedHeaders}, ${mcpHeaders}`;
   const isGet = request.header("access-control-request-method") === "GET";
   return isGet ? `${allowedHeaders}, ${streamHeaders}` : allowedHeaders;
 }

@@ -4,11 +4,11 @@ import { textOf, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
 import type { AppDependencies } from "./app.ts";
 import { readJson } from "./body.ts";
-import { checkReach } from "./guard.ts";
+import { checkReach, mcpPath as path } from "./guard.ts";
 import { answerMethod, type Env } from "./route.ts";
 import type { Streams } from "./streams.ts";
 
-const path = "/mcp";
+const methods = ["GET", "POST", "DELETE"];
 
 export interface McpService {
   /** Whether an `authorization` header has the token. */
@@ -18,16 +18,14 @@ export interface McpService {
 }
 
 export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies, streams: Streams): void {
-  app.on(["GET", "POST", "DELETE"], path, async (c) => {
+  app.on(methods, path, async (c) => {
     if (!config.running.mcp.http) throw mcpIsOff();
     checkReach(c, "stream");
-    // A listed page needs the session id to continue its session.
-    c.header("access-control-expose-headers", "mcp-session-id, www-authenticate");
     const { isLetIn, answer } = await load();
     // Only its owner can reach the control socket.
     if (c.env.listener !== "socket" && !(await isLetIn(c.req.header("authorization")))) return refuse(c);
     const request = c.req.raw;
-    if (request.method === "HEAD") return answerMethod(c, path, ["POST", "DELETE"]);
+    if (request.method === "HEAD") return answerMethod(c, path, methods);
     let body: unknown;
     if (request.method === "POST") {
       try {
@@ -40,10 +38,11 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     c.env.withoutIdleLimit("ended");
     const respond = () => answer(request, body);
     const response = await (request.method === "GET" || isListening(body) ? streams.pass(c, respond) : respond());
-    // Through the context, so that the headers of the guard are added.
-    return c.newResponse(response.body, response.status as 200, Object.fromEntries(response.headers));
+    // Through the context, so that the headers of the guard are added; `no-store` also where the SDK says less.
+    const headers = { ...Object.fromEntries(response.headers), "cache-control": "no-store" };
+    return c.newResponse(response.body, response.status as 200, headers);
   });
-  app.all(path, (c) => answerMethod(c, path, ["POST", "DELETE", "GET"]));
+  app.all(path, (c) => answerMethod(c, path, methods));
 }
 
 function mcpIsOff(): ZapdError {

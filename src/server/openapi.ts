@@ -15,7 +15,7 @@ export function openApiRoute(app: Hono<Env>, deps: Served): void {
     const text = (await making)(serverOf(c, deps));
     return c.body(text, 200, { "content-type": "application/json" });
   });
-  app.all(path, (c) => answerMethod(c, path, ["GET"]));
+  app.all(path, (c) => answerMethod(c, path, ["GET", "HEAD"]));
 }
 
 /** Writes the document for a server, and caches the last one. */

@@ -96,7 +96,7 @@ function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: isOn, p
       const asset = assets.get(path === "/" ? "index.html" : path.slice(path.lastIndexOf("/") + 1));
       return asset ? answer(c, asset, policy) : answerUnknown(c, prefix);
     });
-    app.all(path, (c) => answerMethod(c, path, ["GET"]));
+    app.all(path, (c) => answerMethod(c, path, ["GET", "HEAD"]));
   }
 }
 

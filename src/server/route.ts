@@ -296,18 +296,18 @@ export function answerUnknown(c: Context<Env>, prefix: string): Response {
     });
     return c.json({ ok: false, error: errorBody(error) }, 404);
   }
-  return answerMethod(c, path, methods);
+  return answerMethod(c, path, methods.includes("GET") ? [...methods, "HEAD"] : methods);
 }
 
 /** 405 with `Allow`. */
 export function answerMethod(c: Context<Env>, path: string, methods: readonly string[]): Response {
-  const allow = methods.includes("GET") ? [...methods, "HEAD"] : methods;
+  const allow = methods.join(", ");
   const error = new ZapdError(
     "method_not_allowed",
     `${(c.env.callerPath ?? path).slice(0, 200)} does not support ${c.req.method.slice(0, 20)}`,
-    { hint: `It supports ${allow.join(", ")}` },
+    { hint: `It supports ${allow}` },
   );
-  return c.json({ ok: false, error: errorBody(error) }, 405, { allow: allow.join(", ") });
+  return c.json({ ok: false, error: errorBody(error) }, 405, { allow });
 }
 
 function patternOf({ path }: OperationRoute): RegExp {

@@ -47,7 +47,8 @@ describe("T33 who is let in at /mcp", () => {
   const bearer = () => ({ authorization: `Bearer ${token}` });
 
   test("a client with the token, and none without it", async () => {
-    expect((await post(bearer())).status).toBe(200);
+    const letIn = await post(bearer());
+    expect([letIn.status, letIn.headers.get("access-control-expose-headers")]).toEqual([200, null]);
     for (const authorization of [
       undefined,
       "Bearer",
@@ -130,7 +131,10 @@ describe("T33 who is let in at /mcp", () => {
     expect((await post({ ...bearer(), "content-type": "text/plain" })).status).toBe(415);
     expect((await post(bearer(), `"${"x".repeat(1_100_000)}"`)).status).toBe(413);
     expect((await post({ ...bearer(), "mcp-session-id": "none" })).status).toBe(404);
-    expect((await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "PUT", headers: bearer() })).status).toBe(405);
+    for (const method of ["PUT", "HEAD"]) {
+      const { status, headers } = await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method, headers: bearer() });
+      expect([status, headers.get("allow")]).toEqual([405, "GET, POST, DELETE"]);
+    }
   });
 
   test("a stream of a session is answered before its first message", async () => {
@@ -141,7 +145,8 @@ describe("T33 who is let in at /mcp", () => {
     const leave = new AbortController();
     const headers = { ...bearer(), accept: "text/event-stream", "mcp-session-id": session };
     const stream = await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { headers, signal: leave.signal });
-    expect([stream.status, stream.headers.get("content-type")]).toEqual([200, "text/event-stream"]);
+    const [type, caching] = ["content-type", "cache-control"].map((name) => stream.headers.get(name));
+    expect([stream.status, type, caching]).toEqual([200, "text/event-stream", "no-store"]);
     leave.abort();
   });
 
