@@ -129,7 +129,7 @@ function parse(bytes: Uint8Array): unknown {
     return JSON.parse(utf8.decode(bytes));
   } catch (cause) {
     throw new ZapdError("invalid_payload", "The body is not JSON", {
-      hint: `Send an object, such as: curl -d '{"key":"home"}'`,
+      hint: "Send a JSON object; on a command line, in single quotes",
       cause,
     });
   }

@@ -229,8 +229,9 @@ export function isCached(request: Request, etag: string): boolean {
 
 function bodyOf({ body, optionalBody }: Operation, json: unknown): unknown {
   if (json === undefined && !optionalBody) {
+    const [example] = (body?.meta()?.["examples"] ?? []) as readonly unknown[];
     throw new ZapdError("invalid_payload", "The request requires a JSON body", {
-      hint: `Such as: curl -d '{"key":"home"}'`,
+      hint: `Such as: curl -d '${JSON.stringify(example)}'`,
     });
   }
   return body && validate(body, json === undefined ? {} : json);

@@ -87,7 +87,8 @@ describe("invalid bodies, on every route that reads one", () => {
     const unknown = route === config ? "400 unknown_config_key" : payload;
     for (const name of ["unknown", "__proto__", "constructor", "toString", "hasOwnProperty", "", "id"])
       await refused(route, `{${JSON.stringify(name)}:1,${good[route]}}`, unknown);
-    if (!mayLackOne.has(route)) for (const empty of ["", " ", "\n\t "]) await refused(route, empty, payload, /curl/);
+    const example = route === config ? /^Such as: curl -d '\{"daemon\.log_level":"debug"/ : /curl/;
+    if (!mayLackOne.has(route)) for (const empty of ["", " ", "\n\t "]) await refused(route, empty, payload, example);
   });
 });
 
