@@ -3,7 +3,7 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { textOf, ZapdError } from "../api/errors.ts";
+import { ZapdError } from "../api/errors.ts";
 import { packageBytes } from "../api/limits.ts";
 import { DeepLinkParams } from "../api/operations.ts";
 import type { Archive, DeepLink } from "../platforms/platform.ts";
@@ -178,7 +178,7 @@ async function save(stream: Readable, path: string, signal: AbortSignal): Promis
 }
 
 function formError(thrown: unknown): ZapdError {
-  return thrown instanceof ZapdError ? thrown : badForm(textOf(thrown));
+  return thrown instanceof ZapdError ? thrown : badForm("it is incomplete, or not what its content type says");
 }
 
 /** `before`: the curl option for a text that must come before the file. */
