@@ -113,7 +113,9 @@ export function createCall(options: ClientOptions = {}): Call {
 /** Calls an operation that answers with a picture. */
 export async function readPicture(options: ClientOptions, name: OperationName, args: AnyArguments = {}): Promise<Blob> {
   const response = await sendRequest(options, name, args);
-  return response.headers.get("content-type")?.startsWith("image/") ? response.blob() : readFailure(response);
+  // 204: there is none, and the caller asked for an empty answer then.
+  const isPicture = response.status === 204 || response.headers.get("content-type")?.startsWith("image/") === true;
+  return isPicture ? response.blob() : readFailure(response);
 }
 
 export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {

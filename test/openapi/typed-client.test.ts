@@ -37,6 +37,11 @@ test("an answer that is not zapd's is a NotZapdError", async () => {
     expect(await failureOf(createClient({ fetch: () => new Response(body) }).health())).toBeInstanceOf(NotZapdError);
 });
 
+test("a picture that may be missing is an empty Blob", async () => {
+  const zapd = createClient({ fetch: () => new Response(null, { status: 204 }) });
+  expect((await zapd.getArtwork({ id: "Den", query: { missing: "empty" } })).size).toBe(0);
+});
+
 test("a signal ends the wait", async () => {
   const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Promise<Response>(() => {}) });
   const giveUp = new AbortController();
