@@ -72,7 +72,7 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
 
   deviceRoute(app, "readLogs", async (device, { query, request, signal, turn, context }) => {
     if (query.follow === "true") {
-      const from = request.headers.get("last-event-id") ?? query.cursor ?? null;
+      const from = request.headers.get("last-event-id") || (query.cursor ?? null);
       // A stream that was opened with the token of a lease ends with the lease.
       const leaseEnd = leases.signalFor(device.id, turn.lease);
       // Read first, so that a failure is answered in the envelope; HEAD reads nothing.

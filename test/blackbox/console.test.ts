@@ -85,8 +85,9 @@ test.concurrent("an unknown cursor gives all lines, a removed device closes the 
 test.concurrent("a stream of lines goes on behind its last id", async () => {
   const { set, id } = await addRoku();
   print(set, "before");
-  const stream = (form: Form, ...headers: string[]) => {
-    const opened = new EventStream({ to: daemon.port, form, path: `/devices/${id}/dev/logs?follow=true`, headers });
+  const stream = (form: Form, header = "zapd-client: cli", query = "") => {
+    const path = `/devices/${id}/dev/logs?follow=true${query}`;
+    const opened = new EventStream({ to: daemon.port, form, path, headers: [header] });
     atEnd(() => opened.close());
     return opened;
   };
@@ -96,9 +97,14 @@ test.concurrent("a stream of lines goes on behind its last id", async () => {
   const { id: cursor } = await first.until(({ lines }) => lines?.includes("one"));
   first.close();
   print(set, "two", "three");
-  const second = stream("sse", `last-event-id: ${cursor}`);
-  await second.until(({ lines }) => lines?.includes("three"));
-  expect(second.frames.flatMap(({ lines = [] }) => lines)).toEqual(["two", "three"]);
+  // An empty id counts as none.
+  for (const next of [
+    stream("sse", `last-event-id: ${cursor}`),
+    stream("lines", "last-event-id: ", `&cursor=${cursor}`),
+  ]) {
+    await next.until(({ lines }) => lines?.includes("three"));
+    expect(next.frames.flatMap(({ lines = [] }) => lines)).toEqual(["two", "three"]);
+  }
 });
 
 test("HEAD opens no stream, and what cannot be followed is refused", async () => {
