@@ -301,7 +301,7 @@ const own = {
     summary: "Rename a device, label it, or set its ports",
     description:
       "A name that is given here is never overwritten by discovery. The default device stays the default under its new name.",
-    codes: [...findingCodes, "device_name_taken", "storage_error", "config_invalid"],
+    codes: [...findingCodes, "device_name_taken", "storage_error"],
     body: z
       .strictObject({
         name: z
