@@ -3,12 +3,14 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
-import { call, failureOf } from "../calls.ts";
+import { call } from "../calls.ts";
 import { connection, type Entry, entries, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
 import { Notice } from "../ui/notice.tsx";
+import { LastRefusal } from "../ui/refusal.tsx";
 import { announce } from "../ui/status.tsx";
+import { useTask } from "../ui/task.ts";
 import { countOf, discoverySummary, includesWords, modelOf } from "../words.ts";
 import { Add, AddForm, dialogs, type OpenDialog } from "./house-dialogs.tsx";
 import { HouseList } from "./house-list.tsx";
@@ -21,24 +23,15 @@ const minFilterDevices = 9;
 export function House() {
   const asked = useSignal<OpenDialog | null>(null);
   const wanted = useSignal("");
-  const isLooking = useSignal(false);
+  const look = useTask(async () => {
+    const { length } = (await call("discoverDevices")).devices;
+    announce(
+      length === 0 ? "No device answered. A TV that is off may not answer" : `${countOf(length, "device")} answered`,
+    );
+  });
   const all = entries.value;
   const close = () => {
     asked.value = null;
-  };
-  const lookAgain = async () => {
-    isLooking.value = true;
-    try {
-      const { devices } = await call("discoverDevices");
-      const { length } = devices;
-      announce(
-        length === 0 ? "No device answered. A TV that is off may not answer" : `${countOf(length, "device")} answered`,
-      );
-    } catch (error) {
-      announce(failureOf(error)?.message ?? "");
-    } finally {
-      isLooking.value = false;
-    }
   };
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   const hasFilter = all.length >= minFilterDevices;
@@ -46,17 +39,22 @@ export function House() {
   const shown = hasFilter ? filtered(all, wanted.value) : all;
   const lookAgainButton = (
     <Button
-      label={isLooking.value ? "Looking …" : "Look again"}
+      label={look.isBusy.value ? "Looking …" : "Look again"}
       icon="radio"
       kind="quiet"
-      busy={isLooking.value}
-      onPress={() => void lookAgain()}
+      busy={look.isBusy.value}
+      onPress={look.run}
     />
   );
   return (
     <>
       <h1 class="hidden">House</h1>
-      {all.length === 0 && <Empty>{lookAgainButton}</Empty>}
+      {all.length === 0 && (
+        <Empty>
+          {lookAgainButton}
+          <LastRefusal failure={look.failure} />
+        </Empty>
+      )}
       {hasFilter && (
         <div class="house-filter">
           <Field
@@ -96,6 +94,7 @@ export function House() {
           {lookAgainButton}
         </div>
       )}
+      {all.length > 0 && <LastRefusal failure={look.failure} />}
       <CurrentDialog asked={asked.value} close={close} />
     </>
   );

@@ -124,6 +124,24 @@ describePage("the house", (visitAt) => {
     );
   }, 60_000);
 
+  test("why a search failed stays until it is dismissed", async () => {
+    const error = { code: "storage_error", message: "The search failed", hint: "Make room on the disk" };
+    const { page } = await visit({
+      opened: (page) =>
+        void page.setRequestInterception(true).then(() =>
+          page.on("request", (request) => {
+            const isSearch = new URL(request.url()).pathname.endsWith("/discover");
+            if (isSearch) void request.respond({ status: 500, body: JSON.stringify({ ok: false, error }) });
+            else void request.continue();
+          }),
+        ),
+    });
+    await pressNamed(page, "Look again");
+    for (const said of [error.message, error.hint]) await shows(page, said);
+    await pressNamed(page, "Dismiss");
+    await until(page, "it is gone", () => document.querySelector(".refusal") === null);
+  }, 60_000);
+
   test("a filter ends with its field, when there are too few devices for one", async () => {
     const { page } = await visit();
     const idsOf = async () => (await api("GET", "/devices")).map(({ id }: { id: string }) => id) as string[];
