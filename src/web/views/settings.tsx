@@ -98,7 +98,7 @@ export function Settings() {
 
 /** Loads changes that were made in the file by hand. */
 function Reload({ read, waiting }: { read(): Promise<void>; readonly waiting: Signal<readonly string[]> }) {
-  const { failure, run } = useTask(async () => {
+  const { isBusy, failure, run } = useTask(async () => {
     const { restart_required } = await call("reloadConfig");
     waiting.value = restart_required;
     await read();
@@ -114,7 +114,13 @@ function Reload({ read, waiting }: { read(): Promise<void>; readonly waiting: Si
         You can also edit the settings in their file; its comments are kept. <code>zapd config path</code> prints its
         path.
       </p>
-      <Button label="Reload the file" icon="refresh-cw" kind="quiet" onPress={run} />
+      <Button
+        label={isBusy.value ? "Reloading …" : "Reload the file"}
+        icon="refresh-cw"
+        kind="quiet"
+        busy={isBusy.value}
+        onPress={run}
+      />
       {failure.value && <Refusal failure={failure.value} />}
       <p>
         <a href="docs">API documentation, with every field and error</a>
