@@ -1,5 +1,4 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { Icon, type IconName } from "./icon.tsx";
 
 interface ButtonProps {
@@ -14,7 +13,7 @@ interface ButtonProps {
   readonly busy?: boolean;
   readonly pressed?: boolean;
   readonly submits?: boolean;
-  /** Takes the focus when it is rendered first. */
+  /** Takes the focus when its dialog opens. */
   readonly focused?: boolean;
   readonly onPress?: () => void;
   readonly children?: ComponentChildren;
@@ -34,14 +33,9 @@ export function Button({
   onPress,
   children,
 }: ButtonProps) {
-  const button = useRef<HTMLButtonElement>(null);
-  useEffect(() => {
-    if (focused) button.current?.focus();
-  }, []);
   const title = withheld ?? (iconOnly ? label : undefined);
   return (
     <button
-      ref={button}
       type={submits ? "submit" : "button"}
       // `autofocus` sets the focus while a dialog opens, so that an early key press cannot reach another button.
       autofocus={focused}
