@@ -23,10 +23,11 @@ export function Text({ entry }: { readonly entry: Entry }) {
   const id = useId();
   if (why === undefined && !device.capabilities.includes("text")) return null;
   const send = async () => {
-    if (text.value === "") return;
+    const { value: sent } = text;
+    if (sent === "") return;
     isBusy.value = true;
-    // A text that the device refused stays in the field for another try.
-    if (await typeText(entry, text.value)) text.value = "";
+    // A text that the device refused stays in the field for another try, and so does what was written meanwhile.
+    if ((await typeText(entry, sent)) && text.value.startsWith(sent)) text.value = text.value.slice(sent.length);
     isBusy.value = false;
   };
   const direct = (event: KeyboardEvent) => {

@@ -70,6 +70,18 @@ describePage("the remote", (visit) => {
     expect(count("Cinema key home")).toBe(homes);
   }, 60_000);
 
+  test("what is written while a text is sent stays in the field", async () => {
+    const { page } = await visit(demo.port(), { at: at("Living Room") });
+    await shows(page, "Send");
+    await page.click('.remote-text input:not([type="checkbox"])');
+    await page.keyboard.type("the crown");
+    await page.keyboard.press("Enter");
+    await page.keyboard.type(" s2");
+    await shows(page, "3 characters");
+    await page.keyboard.press("Enter");
+    await until(page, "all is sent", () => !document.querySelector("main")?.textContent?.includes(" characters"));
+  }, 60_000);
+
   test("what the mouse has pressed leaves Enter to the set; an empty search opens nothing", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     const [downs, selects] = [count("Living Room key down"), count("Living Room key select")];
