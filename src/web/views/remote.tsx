@@ -19,6 +19,7 @@ import {
   modelOf,
   powerKey,
   screenContentOf,
+  withheldHint,
 } from "../words.ts";
 import { Pairing } from "./pairing.tsx";
 import { isKeyboardOn, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
@@ -208,16 +209,21 @@ function Volume({
 }) {
   const has = (key: Key) => device.keys.includes(key);
   const can = (what: "volume" | "mute") => device.capabilities.includes(what);
+  const whyNot = withheldHint(device, "volume");
+  const whyNotMute = withheldHint(device, "mute");
+  const hasVolume = can("volume") || whyNot !== undefined;
+  const hasMute = can("mute") || whyNotMute !== undefined;
   const { level = null, muted = null } = state?.volume ?? {};
-  if (!has("volume-up") && !can("volume")) return null;
+  if (!has("volume-up") && !hasVolume && !hasMute) return null;
   const isMuted = muted === true;
   return (
     <section class={`remote-volume${isMuted ? " is-muted" : ""}`} aria-label="Volume">
-      {can("mute") ? (
+      {hasMute ? (
         <Button
           label={isMuted ? "Unmute" : "Mute"}
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
+          withheld={whyNotMute}
           onPress={() => setMuted(entry, !isMuted)}
         />
       ) : (
@@ -226,13 +232,17 @@ function Volume({
       {has("volume-down") ? (
         <KeyButton entry={entry} face={{ key: "volume-down", label: "Quieter", icon: "minus" }} />
       ) : (
-        <Button label="Quieter" icon="minus" iconOnly onPress={() => stepVolume(entry, -1)} />
+        hasVolume && (
+          <Button label="Quieter" icon="minus" iconOnly withheld={whyNot} onPress={() => stepVolume(entry, -1)} />
+        )
       )}
       {can("volume") && level !== null && <VolumeSlider entry={entry} label="Volume" level={level} isMuted={isMuted} />}
       {has("volume-up") ? (
         <KeyButton entry={entry} face={{ key: "volume-up", label: "Louder", icon: "plus" }} />
       ) : (
-        <Button label="Louder" icon="plus" iconOnly onPress={() => stepVolume(entry, 1)} />
+        hasVolume && (
+          <Button label="Louder" icon="plus" iconOnly withheld={whyNot} onPress={() => stepVolume(entry, 1)} />
+        )
       )}
       {level !== null && <output class="remote-level">{isMuted ? "muted" : Math.round(level)}</output>}
     </section>

@@ -320,6 +320,9 @@ describePage("the remote", (visit) => {
     const { page } = await visit(demo.port(), { at: at("Bedroom") });
     await shows(page, "Network access: Enabled");
     expect(await page.evaluate(() => document.querySelector(".key-home")?.getAttribute("aria-disabled"))).toBe("true");
+    const volume = await page.$$eval(".remote-volume button", (all) => all.map((one) => [one.ariaLabel, one.title]));
+    expect(volume.map(([name]) => name)).toEqual(["Quieter", "Louder"]);
+    for (const [, why] of volume) expect(why).toContain("Network access: Enabled");
     const before = demo.said().length;
     await pressNamed(page, "Home");
     await page.keyboard.press("h");
