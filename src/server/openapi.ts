@@ -9,23 +9,15 @@ type Served = Pick<AppDependencies, "version" | "prefix" | "listeners">;
 
 /** The OpenAPI document, outside `/v1` and its envelope, made at its first request. It names the server that was called. */
 export function openApiRoute(app: Hono<Env>, deps: Served): void {
-  let making: Promise<(server: string) => string> | undefined;
+  // For the server that was called last.
+  let last = { server: "", text: "" };
   app.get(path, async (c) => {
-    making ??= writer(deps.version);
-    const text = (await making)(serverOf(c, deps));
-    return c.body(text, 200, { "content-type": "application/json" });
+    const { openApiText } = await import("../api/openapi.ts");
+    const server = serverOf(c, deps);
+    if (last.server !== server) last = { server, text: openApiText(deps.version, server) };
+    return c.body(last.text, 200, { "content-type": "application/json" });
   });
   app.all(path, (c) => answerMethod(c, path, ["GET", "HEAD"]));
-}
-
-/** Writes the document for a server, and caches the last one. */
-async function writer(version: string): Promise<(server: string) => string> {
-  const { openApiText } = await import("../api/openapi.ts");
-  let last = { server: "", text: "" };
-  return (server) => {
-    if (last.server !== server) last = { server, text: openApiText(version, server) };
-    return last.text;
-  };
 }
 
 /** Where the caller reached zapd: the host that the guard accepted, else where zapd listens. */
