@@ -19,39 +19,31 @@ interface Asset extends Omit<BuiltFile, "gzip"> {
   readonly gzip: Uint8Array<ArrayBuffer>;
 }
 
-/** The page may load its own files and call its own daemon; no text may become code or markup. */
-const pagePolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  // Pictures from the daemon, and those that a person drops or saves.
-  "img-src 'self' blob:",
-  "connect-src 'self'",
-  "manifest-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join("; ");
+/** Own files and the own daemon only; no text may become code or markup, but by the `trusted` policies. */
+const policyWith = (pictures: string, trusted: string, ...more: readonly string[]) =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src 'self' ${pictures}`,
+    "connect-src 'self'",
+    ...more,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    `trusted-types ${trusted}`,
+  ].join("; ");
+
+/** `blob:`: pictures from the daemon, and those that a person drops or saves. */
+const pagePolicy = policyWith("blob:", "'none'", "manifest-src 'self'");
 
 /**
  * The viewer of the API documentation needs more: Swagger UI has arrows as `data:` pictures, and renders the document's texts
  * as markup, which DOMPurify cleans (`trusted-types`: its policy, and ours, which lets that markup through, src/web/docs.ts).
  * No text becomes a script there either.
  */
-const docsPolicy = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types dompurify default",
-].join("; ");
+const docsPolicy = policyWith("data:", "dompurify default");
 
 const files = ["app.js", "app.css", "favicon.svg", "manifest.webmanifest"];
 
