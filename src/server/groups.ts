@@ -30,7 +30,7 @@ export async function askDevice(
   app: Hono<Env>,
   name: OperationName,
   device: Device,
-  { request, body, call, signal }: Pick<Input<never>, "request" | "call" | "signal"> & { readonly body: unknown },
+  { request, body, context, signal }: Pick<Input<never>, "request" | "context" | "signal"> & { readonly body: unknown },
 ): Promise<Result> {
   const { method, path } = operationRoutes[name];
   const url = new URL(request.url);
@@ -41,6 +41,6 @@ export async function askDevice(
   const json = body === undefined ? null : JSON.stringify(body);
   if (json !== null) headers.set("content-type", "application/json");
   const own = new Request(url, { method: method.toUpperCase(), headers, body: json, signal });
-  const answer = (await (await app.fetch(own, call)).json()) as Omit<Result, "device">;
+  const answer = (await (await app.fetch(own, context.env)).json()) as Omit<Result, "device">;
   return { device: { id: device.id, name: device.record.name }, ...answer };
 }

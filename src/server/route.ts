@@ -54,7 +54,6 @@ interface FinishedAction {
 export interface Input<O extends Operation> {
   /** The `{id}`, `{group}` or `{scene}` of the path, decoded once; empty where the path has none. */
   readonly id: string;
-  readonly call: Call;
   readonly body: BodyOf<O>;
   readonly query: QueryOf<O>;
   /** Aborted when the caller disconnects. */
@@ -106,7 +105,6 @@ export function route<Name extends OperationName>(
     const actionId = action === null ? "" : crypto.randomUUID();
     const input = {
       id,
-      call: c.env,
       context: c,
       body,
       query,

@@ -18,13 +18,13 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
   let loaded: Promise<Scenes> | undefined;
   const load = () => (loaded ??= import("../scenes/scenes.ts").then(({ Scenes }) => new Scenes(folder, devices)));
 
-  type Caller = Pick<Input<never>, "request" | "call" | "context">;
-  const answer = async (planOf: (scenes: Scenes) => Plan, dryRun: unknown, { request, call, context }: Caller) => {
+  type Caller = Pick<Input<never>, "request" | "context">;
+  const answer = async (planOf: (scenes: Scenes) => Plan, dryRun: unknown, { request, context }: Caller) => {
     const scenes = await load();
     const plan = planOf(scenes);
     if (dryRun === true) return scenes.checked(plan);
     const send: RunOptions["send"] = async ({ operation, body }, device, signal) =>
-      (await askDevice(app, operation, device, { request, call, body, signal })) as Answer;
+      (await askDevice(app, operation, device, { request, context, body, signal })) as Answer;
     const run: Run = (signal, tell) => scenes.run(plan, { send, signal }, tell);
     if (!asksForStream(request)) return run(request.signal, () => {});
     return streams.open(context, formatFor(request), () => sourceOf(run));
