@@ -133,7 +133,8 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
   let waitingSince: number | null = performance.now();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const watch = setInterval(() => {
-    if (waitingSince !== null && performance.now() - waitingSince > readerTimeoutMs) hangUp();
+    if (waitingSince !== null && performance.now() - waitingSince > readerTimeoutMs)
+      breakOff(new Error("The reader does not read"));
   }, readerCheckMs);
   const end = () => {
     if (isEnded) return;
@@ -141,9 +142,9 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
     clearInterval(watch);
     close();
   };
-  const hangUp = () => {
+  const breakOff = (reason: unknown) => {
     end();
-    controller?.error(new Error("The reader does not read"));
+    controller?.error(reason);
   };
   const stream = new ReadableStream<Uint8Array>(
     {
@@ -167,9 +168,11 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
     },
     { highWaterMark: 0 },
   );
+  // A server cancels it as well; whoever reads the stream in this process learns it from the stream alone.
+  const abort = () => breakOff(signal.reason);
   // The caller may have gone while the answer was prepared.
-  if (signal.aborted) end();
-  else signal.addEventListener("abort", end, { once: true });
+  if (signal.aborted) abort();
+  else signal.addEventListener("abort", abort, { once: true });
   return stream;
 }
 

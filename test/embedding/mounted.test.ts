@@ -110,6 +110,19 @@ test("request() lets in what a page sent as little as fetch() does", async () =>
   expect((await one.request("/v1/devices/Den/state", { headers: { origin: "http://evil.test" } })).status).toBe(403);
 });
 
+test("a stream of request() that its caller aborts ends for whoever reads it, as one of fetch() does", async () => {
+  for (const isLate of [false, true]) {
+    const leave = new AbortController();
+    const opened = other.request("/v1/events", { signal: leave.signal });
+    if (isLate) leave.abort();
+    const reader = (await opened).body?.getReader();
+    if (!isLate) await reader?.read();
+    const next = reader?.read().catch(({ name }) => name);
+    leave.abort();
+    expect(await next).toBe("AbortError");
+  }
+});
+
 test("it does all in a program of Node 20, which lacks some of the language", async () => {
   const script = `
     delete Promise.withResolvers; delete Array.fromAsync; delete Set.prototype.isDisjointFrom;
