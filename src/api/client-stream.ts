@@ -102,7 +102,8 @@ export async function* linesOf(body: ReadableStream<Uint8Array>, signal: AbortSi
   const reader = body.getReader();
   // On some runtimes the signal of a request does not end the body of its response.
   const cancel = () => void reader.cancel().catch(() => {});
-  signal.addEventListener("abort", cancel, { once: true });
+  if (signal.aborted) cancel();
+  else signal.addEventListener("abort", cancel, { once: true });
   let rest = "";
   try {
     for (;;) {

@@ -30,6 +30,17 @@ test("a body that does not end with its request is cancelled when the caller sto
   expect([ended, broken]).toEqual([["cancelled"], []]);
 });
 
+test("the same, where the caller stops while the stream is opened", async () => {
+  const { body, ended } = silentAfter(stopping);
+  const over = new AbortController();
+  const open = async () => {
+    over.abort();
+    return body;
+  };
+  for await (const _ of follow<Followed>({ open, passes: () => true, signal: over.signal })) throw new Error("told");
+  expect(ended).toEqual(["cancelled"]);
+});
+
 test("a resumed stream repeats its first attempt too, and reports when it is open again", async () => {
   const over = new AbortController();
   const broken: boolean[] = [];
