@@ -12,7 +12,8 @@
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { type Failure, type PairingReason, toErrorCode, ZapdError } from "./errors.ts";
-import { leaseHeader, type OperationName, type OperationRoute, operationRoutes } from "./routes.ts";
+import type { Caller } from "./events.ts";
+import { clientHeader, leaseHeader, type OperationName, type OperationRoute, operationRoutes } from "./routes.ts";
 
 export type * from "./client-types.ts";
 export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
@@ -86,6 +87,17 @@ export class ApiError extends ZapdError {
 /** The answer is not from zapd. */
 export class NotZapdError extends Error {
   override readonly name = "NotZapdError";
+}
+
+/** For a client inside the daemon: nothing listens there, as the calls stay in this process. */
+export function insideClient(by: Caller, ask: NonNullable<ClientOptions["fetch"]>): ClientOptions {
+  return {
+    url: "http://zapd/v1",
+    fetch(request) {
+      request.headers.set(clientHeader, by);
+      return ask(request);
+    },
+  };
 }
 
 export function createClient(options: ClientOptions = {}): Client {

@@ -10,8 +10,8 @@ import {
   type ServerEventBus,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { createClient, createStream } from "../api/client.ts";
-import { clientHeader, leaseHeader } from "../api/routes.ts";
+import { createClient, createStream, insideClient } from "../api/client.ts";
+import { leaseHeader } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import { ResourceChanges, SessionChanges } from "./resources.ts";
 import { createServer, explainInside } from "./server.ts";
@@ -43,13 +43,7 @@ interface Session {
 type Unanswered = Map<string | number, Set<string | number>>;
 
 export function createMcp({ state, fetch }: McpOptions) {
-  const client = {
-    url: "http://zapd/v1",
-    fetch(request: Request) {
-      request.headers.set(clientHeader, "mcp");
-      return fetch(request);
-    },
-  };
+  const client = insideClient("mcp", fetch);
   const changes = new ResourceChanges((signal) => createStream({ ...client, resumed: true }, "events", { signal }));
   const options = {
     api: (request: Request | undefined) =>

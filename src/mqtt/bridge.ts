@@ -2,9 +2,8 @@
  * Publishes the devices to a broker: the status of the site, each device and its state as retained documents, and events.
  * Commands from the broker run as those of any client. The bridge follows the events of the API in the same process.
  */
-import { type Client, type ClientOptions, createClient, type Device, type Result, type State } from "../api/client.ts";
+import { type Client, createClient, type Device, insideClient, type Result, type State } from "../api/client.ts";
 import { textOf } from "../api/errors.ts";
-import { clientHeader } from "../api/routes.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { withHint } from "../system/text.ts";
@@ -70,14 +69,7 @@ export class Bridge {
   private constructor(options: BridgeOptions, topics: SiteTopics) {
     this.#options = options;
     this.#topics = topics;
-    const api: ClientOptions = {
-      // Nothing listens there: the calls stay in this process.
-      url: "http://zapd/v1",
-      fetch(request) {
-        request.headers.set(clientHeader, "mqtt");
-        return options.ask(request);
-      },
-    };
+    const api = insideClient("mqtt", options.ask);
     this.#client = createClient(api);
     const { settings, artifacts, log } = options;
     const { url: broker, commands } = settings;
