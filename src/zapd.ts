@@ -232,7 +232,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   const mqtt = new MqttLink({
     state,
     log,
-    ask: (request) => app.fetch(request, ownCall),
+    ask: (request, isUse) => app.fetch(request, { ...ownCall, isUse }),
     artifacts: { origins: () => running.fleet.artifact_origins, folder: uploads },
     address: () => (options.listeners && running.daemon.http_enabled ? listenerUrl(listeners) : null),
     page: () => options.page !== false && running.daemon.page,

@@ -26,14 +26,16 @@ const limits = {
 } as const;
 
 /** The cached apps; without a cache, the device is asked first. */
-export async function listApps(device: Device, signal: AbortSignal): Promise<App[]> {
+export async function listApps(device: Device, signal: AbortSignal, isUse = true): Promise<App[]> {
   const cached = device.catalog.apps(device.preferredEndpoint("apps").id);
-  return cached ?? (await refreshApps(device, false, signal)).apps;
+  return cached ?? (await refreshApps(device, false, signal, isUse)).apps;
 }
 
-export function refreshApps(device: Device, clear: boolean, signal: AbortSignal): Promise<Refreshed> {
+export function refreshApps(device: Device, clear: boolean, signal: AbortSignal, isUse = true): Promise<Refreshed> {
   const what = clear ? "apps anew" : "apps";
-  return device.onOneEndpoint("apps", (route) => device.read(what, signal, listing(device, route, clear)));
+  return device.onOneEndpoint("apps", (route) =>
+    device.read(what, signal, { ...listing(device, route, clear), isUse }),
+  );
 }
 
 function listing(device: Device, route: Route, clear = false): Task<Refreshed> {

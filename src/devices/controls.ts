@@ -146,11 +146,12 @@ function toAsciiUrl(url: string): string {
   return /[^!-~]/.test(url) ? new URL(url).href : url;
 }
 
-export function listInputs(device: Device, signal: AbortSignal): Promise<Input[]> {
+export function listInputs(device: Device, signal: AbortSignal, isUse = true): Promise<Input[]> {
   return device.read("inputs", signal, {
     activity: "listing its inputs",
     timeoutMs,
     needs: "inputs",
+    isUse,
     work: (connection, within) => requireCapability(connection.inputs, "inputs").list(within),
   });
 }

@@ -356,7 +356,8 @@ export class Device {
 
   /** A read, shared by all who ask for it at the same time. */
   read<T>(what: string, signal: AbortSignal, task: Task<T>): Promise<T> {
-    return this.#countAsUse(this.#reads.read(what, signal, task));
+    const read = this.#reads.read(what, signal, task);
+    return task.isUse === false ? read : this.#countAsUse(read);
   }
 
   /** The effect of a command, as it was read back from the device. */

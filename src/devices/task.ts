@@ -24,6 +24,8 @@ export interface Task<T> {
   readonly resultingState?: Partial<PlatformState> | undefined;
   /** It may reach another device or address: its outcome does not change the availability. */
   readonly skipsAvailability?: boolean;
+  /** `false`: it does not mark the device as used. */
+  readonly isUse?: boolean;
   /** It is a part of pairing. */
   readonly isPairing?: boolean;
   /** Whether a part of it was done already, so that it cannot be tried again. */

@@ -24,8 +24,8 @@ export interface BridgeOptions extends Pick<HomeAssistantOptions, "address" | "p
   readonly settings: MqttSettings;
   /** The state folder. */
   readonly state: string;
-  /** Calls the API of this daemon. */
-  ask(request: Request): Response | Promise<Response>;
+  /** Calls the API of this daemon; `isUse`: what it reads is a use of the device. */
+  ask(request: Request, isUse: boolean): Response | Promise<Response>;
   readonly log: Log;
   /** Allowed origins of packages, and the folder for downloads. */
   readonly artifacts: Pick<ArtifactSettings, "origins" | "folder">;
@@ -69,8 +69,9 @@ export class Bridge {
   private constructor(options: BridgeOptions, topics: SiteTopics) {
     this.#options = options;
     this.#topics = topics;
-    const api = insideClient("mqtt", options.ask);
-    this.#client = createClient(api);
+    const api = insideClient("mqtt", (request) => options.ask(request, true));
+    // Nobody asks for what the bridge reads by itself: a found device that nobody uses gives way (SECURITY.md T30).
+    this.#client = createClient(insideClient("mqtt", (request) => options.ask(request, false)));
     const { settings, artifacts, log } = options;
     const { url: broker, commands } = settings;
     const since = new Date().toISOString();

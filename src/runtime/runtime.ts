@@ -9,6 +9,8 @@ export interface Call {
   readonly listener: "tcp" | "socket";
   /** The program that embeds zapd made or forwarded the request, and answers for it: `Host` may be missing. */
   readonly ownProgram?: boolean;
+  /** `false`: zapd asks by itself, and what it reads is no use of a device. */
+  readonly isUse?: boolean;
   /** The path as the caller sent it, where zapd is mounted below another path. */
   readonly callerPath?: string;
   /** Lifts the server's idle limit for a handler with its own deadline: until it has answered, or until its stream has ended. */

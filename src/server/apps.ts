@@ -4,9 +4,9 @@ import { deviceRoute, type Env } from "./route.ts";
 
 /** Apps: the catalog, launching, leaving, refreshing. */
 export function appRoutes(app: Hono<Env>): void {
-  deviceRoute(app, "listApps", async (device, { signal }) => ({
+  deviceRoute(app, "listApps", async (device, { call, signal }) => ({
     platform: device.preferredEndpoint("apps").record.platform,
-    apps: await listApps(device, signal),
+    apps: await listApps(device, signal, call.isUse),
   }));
 
   deviceRoute(app, "launchApp", async (device, { body, turn }) =>

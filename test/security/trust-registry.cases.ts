@@ -1,7 +1,7 @@
 /** The registry under a flood from the network, under strangers with the names of others, and with a file that is damaged. */
 import { expect, test } from "bun:test";
 import dgram from "node:dgram";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../blackbox/checked.ts";
 import type { TestDaemon } from "../support/daemon.ts";
@@ -133,11 +133,14 @@ slowTest(
   120_000,
 );
 
-test("T30 the mark that a device was used is permanent, and written once", async () => {
-  const daemon = await house();
+test("T30 the mark that a device was used is permanent, and written once; what zapd asks by itself does not set it", async () => {
+  const mqtt = { url: "mqtt://127.0.0.1:1", home_assistant: true };
+  const daemon = await house({ config: { ...quick.config, mqtt } });
   const { fake } = await roku({ name: "Den" });
   await daemon.api("POST", "/devices/discover");
   const { id } = await named(daemon, fake.serial);
+  const apps = join(daemon.stateFolder, "apps.json");
+  await until("Home Assistant is told its apps", () => existsSync(apps) && readFileSync(apps, "utf8").includes(id));
   expect((await named(daemon, fake.serial)).used).toBe(false);
   expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBe(200);
   expect((await named(daemon, fake.serial)).used).toBe(true);
