@@ -181,18 +181,19 @@ export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<st
     command_topic: topics.set(id, "key"),
     qos,
     components: Object.fromEntries(
-      Object.entries({ ...controls(discovered), ...sensors(discovered), ...buttons(device) }).map(
-        ([name, { platform, isPresent, ...options }]) => [
-          name,
-          isPresent ? { platform, unique_id: `zapd_${id}_${name}`, ...options } : { platform },
-        ],
+      Object.entries({ ...controls(discovered), ...sensors(discovered), ...buttons(device) }).flatMap(
+        ([name, { platform, isPresent, ...options }]) => {
+          // One that is left out stays in Home Assistant as it was.
+          if (isPresent === null) return [];
+          return [[name, isPresent ? { platform, unique_id: `zapd_${id}_${name}`, ...options } : { platform }]];
+        },
       ),
     ),
   };
 }
 
-/** A component, and whether the device has it. */
-type OptionalComponent = Component & { readonly isPresent: boolean };
+/** A component, and whether the device has it; `null`: not known yet. */
+type OptionalComponent = Component & { readonly isPresent: boolean | null };
 
 /** Components that control the device. */
 function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<string, OptionalComponent> {
@@ -216,7 +217,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
     },
     app: {
       platform: "select",
-      isPresent: can("launch") && appChoices.length > 0,
+      isPresent: can("launch") && (apps === null && can("apps") ? null : appChoices.length > 0),
       name: "App",
       icon: "mdi:apps",
       command_topic: setTopic("app"),
@@ -225,7 +226,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
     },
     input: {
       platform: "select",
-      isPresent: can("inputs") && inputChoices.length > 0,
+      isPresent: can("inputs") && (inputs === null ? null : inputChoices.length > 0),
       name: "Input",
       icon: "mdi:import",
       command_topic: setTopic("input"),

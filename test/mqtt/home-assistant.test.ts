@@ -82,8 +82,14 @@ describe("the payload of a device", () => {
     // On and off are one switch: who can be told but one of them has its key.
     const offOnly: Device = { ...able, keys: ["power-off", "power"] };
     expect(presentOf({ ...full, device: offOnly })).not.toContain("power");
-    // What it lacks is taken away, where it was told before.
+    // What it lacks is taken away, where it was told before; what is not known yet stays there, with the name its user gave it.
     expect(componentsOf({ ...full, device: speaker })["text"]).toEqual({ platform: "text" });
+    expect(componentsOf({ ...full, apps: [], inputs: [] })).toMatchObject({
+      app: { platform: "select" },
+      input: { platform: "select" },
+    });
+    const unknown = Object.keys(componentsOf({ ...full, apps: null, inputs: null }));
+    expect(unknown.filter((word) => word === "app" || word === "input")).toEqual([]);
   });
 
   test("has 24 enabled keys, the rest disabled by default", () => {
