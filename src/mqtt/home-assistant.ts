@@ -19,6 +19,8 @@ export interface DiscoveryInput {
   /** `null`: not known yet. */
   readonly inputs: readonly Input[] | null;
   readonly topics: SiteTopics;
+  /** Whether commands from the broker are run. */
+  readonly accepts: boolean;
   /** The page of the device, where one is served. */
   readonly page?: string | undefined;
   /** The URL of the artwork, where Home Assistant can reach it. */
@@ -78,7 +80,7 @@ const icons: Readonly<Partial<Record<Key, string>>> = {
 };
 
 export interface HomeAssistantOptions {
-  readonly settings: Pick<MqttSettings, "home_assistant" | "url">;
+  readonly settings: Pick<MqttSettings, "home_assistant" | "url" | "commands">;
   readonly topics: SiteTopics;
   /** The URL of the HTTP listener; `null` without one. */
   address(): string | null;
@@ -123,6 +125,7 @@ export class HomeAssistant {
       apps: apps || null,
       inputs: inputs || null,
       topics,
+      accepts: settings.commands !== "none",
       page: at !== null && page() ? `${at}/#/remote/${id}` : undefined,
       artwork: at !== null && isBrokerLocal ? `${at}/v1/devices/${id}/artwork` : undefined,
     });
@@ -161,8 +164,10 @@ export function discoveryTopic({ id }: Pick<Device, "id">): string {
 
 /** The payload. A component that the device lacks has only its platform, which removes an earlier one. */
 export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<string, unknown>> {
-  const { device, topics, page } = discovered;
+  const { device, topics, accepts, page } = discovered;
   const { id, name, manufacturer, model, serial, software_version } = device;
+  const commands = Object.entries({ ...controls(discovered), ...buttons(device) });
+  const accepted = accepts ? commands : commands.map(([name, one]) => [name, { ...one, isPresent: false }] as const);
   return {
     device: {
       identifiers: [`zapd_${id}`],
@@ -181,13 +186,11 @@ export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<st
     command_topic: topics.set(id, "key"),
     qos,
     components: Object.fromEntries(
-      Object.entries({ ...controls(discovered), ...sensors(discovered), ...buttons(device) }).flatMap(
-        ([name, { platform, isPresent, ...options }]) => {
-          // One that is left out stays in Home Assistant as it was.
-          if (isPresent === null) return [];
-          return [[name, isPresent ? { platform, unique_id: `zapd_${id}_${name}`, ...options } : { platform }]];
-        },
-      ),
+      [...accepted, ...Object.entries(sensors(discovered))].flatMap(([name, { platform, isPresent, ...options }]) => {
+        // One that is left out stays in Home Assistant as it was.
+        if (isPresent === null) return [];
+        return [[name, isPresent ? { platform, unique_id: `zapd_${id}_${name}`, ...options } : { platform }]];
+      }),
     ),
   };
 }

@@ -3,7 +3,13 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Client } from "../../src/api/client.ts";
 import type { App, Device, Input, State } from "../../src/api/schemas.ts";
-import { type DiscoveryInput, discoveryPayload, discoveryTopic, HomeAssistant } from "../../src/mqtt/home-assistant.ts";
+import {
+  type DiscoveryInput,
+  discoveryPayload,
+  discoveryTopic,
+  HomeAssistant,
+  type HomeAssistantOptions,
+} from "../../src/mqtt/home-assistant.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { capabilities, keys } from "../../src/platforms/platform.ts";
 import { neverAborted } from "../../src/system/sleep.ts";
@@ -37,6 +43,7 @@ const full: DiscoveryInput = {
   apps,
   inputs,
   topics,
+  accepts: true,
   page: `http://127.0.0.1:7272/#/remote/${id}`,
   artwork: `http://127.0.0.1:7272/v1/devices/${id}/artwork`,
 };
@@ -82,6 +89,8 @@ describe("the payload of a device", () => {
     // On and off are one switch: who can be told but one of them has its key.
     const offOnly: Device = { ...able, keys: ["power-off", "power"] };
     expect(presentOf({ ...full, device: offOnly })).not.toContain("power");
+    // Where no command is accepted, only what shows something is there.
+    expect(presentOf({ ...full, accepts: false }).sort()).toEqual([...told].sort());
     // What it lacks is taken away, where it was told before; what is not known yet stays there, with the name its user gave it.
     expect(componentsOf({ ...full, device: speaker })["text"]).toEqual({ platform: "text" });
     expect(componentsOf({ ...full, apps: [], inputs: [] })).toMatchObject({
@@ -275,11 +284,11 @@ describe("the retained document", () => {
     return { listApps, listInputs } as unknown as Client;
   }
   const own = { topics: topicsOf("zapd", "den"), address: () => "http://127.0.0.1:7272", page: () => true };
-  const settings = { home_assistant: true, url: "mqtt://127.0.0.1:1883" };
+  const settings = { home_assistant: true, url: "mqtt://127.0.0.1:1883", commands: "control" } as const;
 
   test("is the payload, with its page, and with artwork where Home Assistant can be on this machine", async () => {
-    const payloadAt = async (more: Partial<typeof own>, url = settings.url) => {
-      const homeAssistant = new HomeAssistant({ ...own, ...more, settings: { ...settings, url } });
+    const payloadAt = async (more: Partial<typeof own>, set: Partial<HomeAssistantOptions["settings"]> = {}) => {
+      const homeAssistant = new HomeAssistant({ ...own, ...more, settings: { ...settings, ...set } });
       const payload = await homeAssistant.payloadFor(able, client([]));
       expect(refusals(JSON.parse(JSON.stringify(payload)))).toEqual([]);
       return payload as { device: { configuration_url?: string }; components: Components };
@@ -290,8 +299,9 @@ describe("the retained document", () => {
       url_template: `http://127.0.0.1:7272/v1/devices/${id}/artwork`,
     });
     expect(here.components["app"]?.["options"]).toEqual(["Netflix", "YouTube"]);
-    expect((await payloadAt({}, "mqtts://broker.lan")).components["artwork"]).toEqual({ platform: "image" });
+    expect((await payloadAt({}, { url: "mqtts://broker.lan" })).components["artwork"]).toEqual({ platform: "image" });
     expect((await payloadAt({ page: () => false })).device.configuration_url).toBeUndefined();
+    expect((await payloadAt({}, { commands: "none" })).components["power"]).toEqual({ platform: "switch" });
   });
 
   test("reads the inputs of a device once, and again when it has changed; not those of an offline one", async () => {
