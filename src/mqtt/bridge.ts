@@ -241,7 +241,7 @@ export class Bridge {
         for (const { device, state } of event.devices) {
           shown.add(device.id);
           this.#publishDevice(device);
-          if (state) this.#publishState(device.id, state, Number(seq), []);
+          this.#publishState(device.id, state, Number(seq), []);
         }
         if (!event.last) continue;
         for (const id of this.#devices.keys()) if (!shown.has(id)) this.#removed(id);
@@ -269,10 +269,10 @@ export class Bridge {
     void this.#publishDiscovery(device.id);
   }
 
-  /** Publishes a state without the playback position, which changes all the time. */
-  #publishState(id: string, state: State, seq: number, changed: readonly string[]): void {
-    const playback = state.playback && { ...state.playback, position_ms: null, position_at: null };
-    this.#retained.set(this.#topics.state(id), { seq, state: { ...state, playback }, changed });
+  /** Publishes a state without the playback position, which changes all the time; `null`: the broker's may be of days ago. */
+  #publishState(id: string, state: State | null, seq: number, changed: readonly string[]): void {
+    const playback = state?.playback && { ...state.playback, position_ms: null, position_at: null };
+    this.#retained.set(this.#topics.state(id), { seq, state: state && { ...state, playback }, changed });
   }
 
   async #publishDiscovery(id: string): Promise<void> {

@@ -86,7 +86,7 @@ export class Fleet {
   readonly #settleMs: number;
   readonly #sites = new Map<string, FleetSite>();
   readonly #documents = new Map<string, Map<string, Readonly<Record<string, unknown>>>>();
-  readonly #states = new Map<string, Readonly<Record<string, unknown>>>();
+  readonly #states = new Map<string, FleetDevice["state"]>();
   /** For each site that was called, what ends its calls when it goes offline. */
   readonly #called = new Map<string, AbortController>();
   #devices = 0;
@@ -231,7 +231,7 @@ export class Fleet {
     else if (what === "devices" && field === undefined) this.#takeDevice(site, id, objectIn(payload));
     else if (what === "devices" && field === "state") {
       const state = objectIn(payload)?.["state"];
-      if (isObject(state)) this.#states.set(`${site}/${id}`, state);
+      if (state === null || isObject(state)) this.#states.set(`${site}/${id}`, state);
       else this.#states.delete(`${site}/${id}`);
     }
   }

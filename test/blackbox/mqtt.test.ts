@@ -184,10 +184,15 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     // The broker keeps it for nobody: the session has ended.
     await broker.say(at("/set/key"), "options");
     const heard = ears.all.length;
+    await set.stop();
     const next = await startTestDaemon({ folder: daemon.folder });
     daemon = next;
     const later = ({ topic, json }: Heard) => topic === `${base}/status` && json.online === true;
     await ears.until((one) => later(one) && ears.all.indexOf(one) >= heard);
+    // What the broker has kept of a set that does not answer now counts no longer.
+    const isUnknown = ({ topic, json }: Heard) => topic === at("/state") && json.state === null;
+    await ears.until((one) => isUnknown(one) && ears.all.indexOf(one) >= heard);
+    await set.start();
     // The retained command is refused again.
     await ears.until((one) => ears.all.indexOf(one) >= heard && one.json?.type === "command.refused");
     await broker.say(at("/set/key"), "search");
