@@ -169,6 +169,8 @@ export class Bridge {
     if (this.#hasPublishedStatus && (await this.#isTaken(bus))) throw takenOver(this.#options.settings.url);
     const commands = this.#commands;
     if (commands) await bus.subscribe(commands.filters, (message) => commands.handle(message, bus));
+    // `stop` has said meanwhile that the site is offline: that is the last word.
+    if (this.#bus !== bus) return;
     await this.#publishStatus(bus);
     const filters = [topics.device("+"), topics.state("+")];
     const isKnown = (topic: string) => {

@@ -1,6 +1,7 @@
 /** Without a broker nothing of MQTT is loaded; with one the settings count as they change. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
+import net from "node:net";
 import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
@@ -9,6 +10,7 @@ import { createLog } from "../../src/system/log.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 import { root } from "../support/sources.ts";
 
 const folder = folderForEach();
@@ -98,6 +100,38 @@ test("a bridge that has not read the devices yet can be stopped", async () => {
   await Bun.sleep(10);
   await bridge.stop();
   expect(bridge.status).toMatchObject({ state: "connecting", problem: null });
+});
+
+test("a bridge that is stopped while it subscribes says last that its site is offline", async () => {
+  const published: string[] = [];
+  let subscribed: (() => void) | undefined;
+  const { port, stop } = await listening(
+    net.createServer((socket) =>
+      socket.on("data", (bytes: Buffer) => {
+        if (bytes[0] === 0x10) socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        // It is answered once the bridge has said goodbye.
+        const subscribedTo = bytes.subarray(2, 4);
+        if (bytes[0] === 0x82) subscribed = () => socket.write(Buffer.from([0x90, 5, ...subscribedTo, 0, 1, 1]));
+        if (bytes[0] !== 0x33) return;
+        published.push(bytes.toString("latin1"));
+        subscribed?.();
+        const topicAt = (bytes[1] ?? 0) >= 0x80 ? 3 : 2;
+        const idAt = topicAt + 2 + bytes.readUInt16BE(topicAt);
+        setTimeout(() => socket.write(Buffer.from([0x40, 2, ...bytes.subarray(idAt, idAt + 2)])), 50);
+      }),
+    ),
+  );
+  const snapshot = { id: "a.1", type: "snapshot", reason: "start", devices: [], part: 1, last: true };
+  const first = new TextEncoder().encode(`${JSON.stringify(snapshot)}\n`);
+  const events = () => new ReadableStream({ start: (stream) => stream.enqueue(first) });
+  const ask = () => new Response(events(), { headers: { "content-type": "application/x-ndjson" } });
+  const { mqtt: settings } = configOf({ mqtt: { url: `mqtt://127.0.0.1:${port}`, site: "lab" } });
+  const bridge = await Bridge.open({ ...options(), ask, settings });
+  bridge.start();
+  await until("it subscribes", () => subscribed !== undefined);
+  await bridge.stop();
+  expect(published).toEqual([expect.stringContaining('{"online":false,"boot":"a"}')]);
+  await stop();
 });
 
 test("reading the config again tries at once", async () => {
