@@ -107,7 +107,9 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
     resolve({ inFlight: Math.min(maxInFlight, receiveMaximum), packet: Math.min(maxPacketBytes, maximumPacketSize) });
   });
   client.on("error", (error) => {
-    why ??= isConnected ? protocolError(error, broker) : refusal(error, broker);
+    // The library passes on those of the network too, whose codes are words.
+    const isNetwork = "code" in error && typeof error.code === "string";
+    why ??= !isConnected ? refusal(error, broker) : isNetwork ? silent(broker) : protocolError(error, broker);
     // After a parse error the library reads nothing more, but would stay connected.
     client.end(true);
   });
@@ -123,7 +125,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
   client.on("close", () => {
     signal?.removeEventListener("abort", aborted);
-    const reason = why ?? closed(broker);
+    const reason = why ?? closed(broker, isConnected ? seeLog : closedHint(broker));
     reject(reason);
     end(reason);
   });
@@ -388,7 +390,7 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
     const aborted = () => finish(new BusError("left", "The connection attempt was cancelled"));
     const timer = setTimeout(() => finish(timedOut(broker)), connectTimeoutMs);
     socket.once("error", (error) => finish(unreachable(error, broker)));
-    socket.once("close", () => finish(closed(broker)));
+    socket.once("close", () => finish(closed(broker, closedHint(broker))));
     socket.once(secure ? "secureConnect" : "connect", () => finish());
     signal?.addEventListener("abort", aborted, { once: true });
     if (signal?.aborted) aborted();
@@ -426,8 +428,8 @@ function limitPackets(socket: net.Socket): void {
 
 const seeLog = "See the broker's own log for the reason";
 
-function closed(broker: Broker): BusError {
-  return new BusError("closed", `The broker at ${broker.url} closed the connection`, { hint: closedHint(broker) });
+function closed({ url }: Broker, hint: string): BusError {
+  return new BusError("closed", `The broker at ${url} closed the connection`, { hint });
 }
 
 function closedHint({ secure }: Broker): string {

@@ -157,6 +157,23 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     });
   });
 
+  test("an accepted connection that is lost is the network's; one that the broker closes is in its log", async () => {
+    for (const [end, reason, hint] of [
+      ["resetAndDestroy", "unreachable", "Check the broker, and the network between it and zapd"],
+      ["end", "closed", "See the broker's own log for the reason"],
+    ] as const) {
+      using lost = await answering((socket) =>
+        socket.once("data", () => {
+          socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+          socket.once("data", () => socket[end]());
+        }),
+      );
+      const bus = await connectBus(lost.broker, { clientId: "a" });
+      await bus.publish("t", "x");
+      expect(await bus.ended).toMatchObject({ reason, hint });
+    }
+  });
+
   test("a broker that sends garbage is disconnected", async () => {
     using odd = await answering((socket) => {
       socket.once("data", () => {
