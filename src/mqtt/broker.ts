@@ -250,9 +250,7 @@ class MqttBus implements Bus {
     };
     try {
       // `rap` (retain as published): a live message keeps its retain flag.
-      const granted = await this.#bounded(this.#connection.client.subscribeAsync([...filters], { qos, rap: true }));
-      const refused = granted.find(({ qos }) => qos >= 0x80);
-      if (refused) throw forbidden(`subscribe to ${refused.topic}`, this.#connection.broker);
+      await this.#bounded(this.#connection.client.subscribeAsync([...filters], { qos, rap: true }));
     } catch (error) {
       await leave();
       if (error instanceof BusError) throw error;
@@ -317,10 +315,8 @@ class MqttBus implements Bus {
       new BusError("left", `${this.#connection.clientId} has disconnected from ${this.#connection.broker.url}`),
     );
     this.#connection.client.end();
-    const timer = setTimeout(() => this.#connection.client.end(true), 1_000);
     const cut = setTimeout(() => this.#connection.client.stream.destroy(), 1_500);
     await this.#connection.ended;
-    clearTimeout(timer);
     clearTimeout(cut);
   }
 
