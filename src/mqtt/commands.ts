@@ -8,7 +8,7 @@ import { type Groupable, groupable, type OperationName, type OperationRoute, ope
 import { isObject } from "../system/json.ts";
 import type { Log } from "../system/log.ts";
 import { withHint } from "../system/text.ts";
-import type { Bus, Message } from "./bus.ts";
+import { type Bus, BusError, type Message } from "./bus.ts";
 import { type ArtifactSettings, Sideload } from "./sideload.ts";
 import { isReplyTopic, partsOf, type SiteTopics, settable } from "./topics.ts";
 
@@ -79,8 +79,8 @@ export class Commands {
   readonly #sideload: Sideload;
   readonly #closing = new AbortController();
   #running = 0;
-  /** Logs that are followed, by the devices' ids. */
-  readonly #logs = new Map<string, AbortController>();
+  /** Logs that are followed, by the devices' ids, each with the token of its lease. */
+  readonly #logs = new Map<string, { readonly token: string; readonly stop: AbortController }>();
 
   constructor(options: CommandsOptions) {
     this.#options = options;
@@ -108,12 +108,12 @@ export class Commands {
 
   /** Stops publishing the log of a device whose lease has ended. */
   leaseEnded(deviceId: string): void {
-    this.#logs.get(deviceId)?.abort();
+    this.#logs.get(deviceId)?.stop.abort();
   }
 
   /** Stops publishing logs, since the connection has ended. */
   detach(): void {
-    for (const log of this.#logs.values()) log.abort();
+    for (const { stop } of this.#logs.values()) stop.abort();
   }
 
   end(): void {
@@ -225,9 +225,12 @@ export class Commands {
   #followLog(data: unknown, bus: Bus): void {
     const { device, token } = data as { readonly device: { readonly id: string }; readonly token: string };
     const { topics, api, log } = this.#options;
+    const followed = this.#logs.get(device.id);
+    // The lease was renewed.
+    if (followed?.token === token && !followed.stop.signal.aborted) return;
     this.leaseEnded(device.id);
     const stop = new AbortController();
-    this.#logs.set(device.id, stop);
+    this.#logs.set(device.id, { token, stop });
     const bucket = new Bucket(linesPerSecond, linesPerSecond);
     let dropped = 0;
     const follow = async () => {
@@ -239,13 +242,17 @@ export class Commands {
         dropped += batch.lines.length - lines.length;
         if (lines.length === 0) continue;
         const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
+        const lost = dropped + lines.length;
         dropped = 0;
-        await bus.publish(topics.log(device.id), json, { expiresInS: answerExpiryS });
+        await bus.publish(topics.log(device.id), json, { expiresInS: answerExpiryS }).catch((error: unknown) => {
+          if (!(error instanceof BusError) || error.reason !== "too_large") throw error;
+          dropped = lost;
+        });
       }
     };
     follow()
       .catch((error: unknown) => log.debug(`MQTT: the log of ${device.id} is no longer published: ${textOf(error)}`))
-      .finally(() => this.#logs.get(device.id) === stop && this.#logs.delete(device.id));
+      .finally(() => this.#logs.get(device.id)?.stop === stop && this.#logs.delete(device.id));
   }
 
   /** Reports a command that was not run in an event and in the log, without its content. */

@@ -1,5 +1,6 @@
 /** Calls over the bus: a log that is published ends with its lease and its connection, and no message takes long to read. */
 import { expect, spyOn, test } from "bun:test";
+import { BusError } from "../../src/mqtt/bus.ts";
 import { Commands, type CommandsOptions } from "../../src/mqtt/commands.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { createLog } from "../../src/system/log.ts";
@@ -8,6 +9,8 @@ import { MemoryBroker } from "./memory-bus.ts";
 
 const topics = topicsOf("zapd", "home");
 const nothing = { retained: false, expiresInS: null, sentAt: null, replyTo: null, correlation: null };
+const call = { op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } };
+const take = Buffer.from(JSON.stringify(call));
 const done = async () => Response.json({ ok: true, data: {} });
 const options = (events: object[] = [], fetch: (request: Request) => Promise<Response> = done): CommandsOptions => ({
   topics,
@@ -20,24 +23,49 @@ const options = (events: object[] = [], fetch: (request: Request) => Promise<Res
 
 test("logs of leases end with the connection, and leave no listener on it", async () => {
   const followed: AbortSignal[] = [];
+  let token = "";
   const fetch = async (request: Request) => {
-    if (request.method === "POST") return Response.json({ ok: true, data: { device: { id: "d1" }, token: "t" } });
+    if (request.method === "POST") return Response.json({ ok: true, data: { device: { id: "d1" }, token } });
     followed.push(request.signal);
     return new Response(new ReadableStream());
   };
   const commands = new Commands(options([], fetch));
   const bus = new MemoryBroker().client();
   const waiting = spyOn(bus.ended, "then");
-  const take = { op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } };
-  const payload = Buffer.from(JSON.stringify(take));
   for (let lease = 1; lease <= 3; lease++) {
-    commands.handle({ ...nothing, topic: topics.rpc, payload }, bus);
+    token = `t${lease}`;
+    commands.handle({ ...nothing, topic: topics.rpc, payload: take }, bus);
     await until("its log is followed", () => followed.length === lease);
   }
+  // A lease that is renewed goes on, and tells no line again.
+  commands.handle({ ...nothing, topic: topics.rpc, payload: take }, bus);
+  await Bun.sleep(20);
   expect(followed.map(({ aborted }) => aborted)).toEqual([true, true, false]);
   expect(waiting).not.toHaveBeenCalled();
   commands.detach();
   expect(followed.at(-1)?.aborted).toBe(true);
+});
+
+test("lines that are too many bytes for one message are counted, and the log goes on", async () => {
+  const batches = [1, 2, 3].map((n) => `${JSON.stringify({ id: `c.${n}`, lines: [`${n}`, "more"] })}\n`).join("");
+  const log = () => new ReadableStream({ start: (stream) => stream.enqueue(new TextEncoder().encode(batches)) });
+  const fetch = async ({ method }: Request) =>
+    method === "POST"
+      ? Response.json({ ok: true, data: { device: { id: "d1" }, token: "t" } })
+      : new Response(log(), { headers: { "content-type": "application/x-ndjson" } });
+  const published: unknown[] = [];
+  const bus = Object.assign(new MemoryBroker().client(), {
+    publish: async (_topic: string, json: string) => {
+      const told = JSON.parse(json);
+      if (told.lines[0] === "2") throw new BusError("too_large", "a packet may have fewer bytes");
+      published.push(told);
+    },
+  });
+  const commands = new Commands(options([], fetch));
+  commands.handle({ ...nothing, topic: topics.rpc, payload: take }, bus);
+  await until("the last line is published", () => published.length === 2);
+  expect(published).toEqual([{ lines: ["1", "more"] }, { lines: ["3", "more"], dropped: 2 }]);
+  commands.detach();
 });
 
 test("a call of nothing but quotes is read in one pass", async () => {
