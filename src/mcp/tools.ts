@@ -61,7 +61,7 @@ interface CallOptions {
 interface Command<Answer extends CommandAnswer> {
   act(api: Client, options: CallOptions): Promise<Answer>;
   /** Whether a state shows the effect; absent where none does. Used where the API has not confirmed the effect. */
-  shows?(answer: Answer): (state: State) => boolean;
+  shows?(answer: Answer, before: State | null): (state: State) => boolean;
   /** A sentence without a full stop. */
   describe(answer: Answer): string;
 }
@@ -76,7 +76,7 @@ async function command<Answer extends CommandAnswer>(
   const id = idOf(device);
   const before = await readState(api, id, waitMs, signal);
   const answer = await act(api, { id, signal });
-  const isShown = shows?.(answer);
+  const isShown = shows?.(answer, before);
   // Where the API has confirmed the effect, or cannot, the state is read only once.
   const { confirmed: byApi = isShown ? false : null } = answer;
   const after = await readUntil(api, id, byApi === false && isShown ? isShown : () => true, waitMs, signal);
@@ -449,6 +449,8 @@ const controlPlayback = tool({
   },
 });
 
+const isPlaying = ({ playback }: State) => statusAfter["play"]?.includes(playback?.status ?? "") === true;
+
 const playMedia = tool({
   name: "play_media",
   title: "Play a file by its URL",
@@ -460,7 +462,8 @@ const playMedia = tool({
   run({ device, wait_ms, ...body }, context) {
     return command(context, device, wait_ms, {
       act: (api, options) => api.playMedia({ ...options, body }),
-      shows: () => (state) => statusAfter["play"]?.includes(state.playback?.status ?? "") === true,
+      // Where something was playing before, only the API knows the new file from it.
+      shows: (_, before) => (state) => before !== null && !isPlaying(before) && isPlaying(state),
       describe: ({ device }) => `${device.name} was told to play ${body.title ?? body.url}`,
     });
   },

@@ -172,6 +172,26 @@ test("a volume step is not confirmed merely because the device reports a volume"
     });
 });
 
+test("a file is not confirmed because something played before, only where nothing did", async () => {
+  const device = { name: "Den" };
+  for (const [before, confirmed] of [
+    ["playing", false],
+    ["buffering", false],
+    ["paused", true],
+  ] as const) {
+    let status: string = before;
+    const api = {
+      getState: async () => ({ device, state: { power: "on", app: null, volume: null, playback: { status } } }),
+      async playMedia() {
+        status = "playing";
+        return { device, confirmed: false };
+      },
+    } as unknown as Client;
+    const args = { url: "http://192.0.2.1/b.mp4", wait_ms: 50 };
+    expect(await runPaired(named("play_media"), args, callingWith(api))).toMatchObject({ data: { confirmed } });
+  }
+});
+
 test("text and select are one call: neither is sent alone", async () => {
   const sent: unknown[] = [];
   const device = { name: "Den" };
