@@ -537,15 +537,16 @@ const devInstall = tool({
       );
     const opened = await openPackage(path);
     let log: readonly string[] | null = null;
+    const unlessRefused = (error: unknown): null => {
+      if (error instanceof ApiError) return null;
+      throw error;
+    };
     const install = async (api: Client, { id, signal }: CallOptions) => {
+      // What the console has by now is of an earlier package.
+      const earlier = await api.readLogs({ id, signal }).catch(unlessRefused);
       const result = await api.installPackage({ id, archive: opened.archive, signal });
-      log = await readLines(api, id, undefined, wait_ms, signal).then(
-        ({ lines }) => lines.slice(0, maxInstallLines),
-        (error: unknown) => {
-          if (error instanceof ApiError) return null;
-          throw error;
-        },
-      );
+      const read = earlier && (await readLines(api, id, earlier.cursor, wait_ms, signal).catch(unlessRefused));
+      log = read?.lines.slice(0, maxInstallLines) ?? null;
       return result;
     };
     try {

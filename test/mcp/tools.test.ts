@@ -192,6 +192,31 @@ test("a file is not confirmed because something played before, only where nothin
   }
 });
 
+test("an installation answers with the first lines of its own package, or null where the console cannot be read", async () => {
+  const device = { name: "Den" };
+  const lines = Array.from({ length: 60 }, (_, n) => `old ${n}`);
+  let canRead = true;
+  const api = {
+    getState: async () => ({ device, state: { power: "on", app: null, volume: null } }),
+    async readLogs({ query }: { query?: { cursor?: string } }) {
+      if (!canRead) throw new ApiError({ code: "console_in_use", message: "Den already serves another program" }, "");
+      return { device, lines: lines.slice(Number(query?.cursor ?? 0)), cursor: String(lines.length) };
+    },
+    async installPackage() {
+      lines.push(...Array.from({ length: 50 }, (_, n) => `new ${n}`));
+      return { device, package: { name: "App", version: "1" } };
+    },
+  } as unknown as Client;
+  const archive = { size: 0, stream: () => new ReadableStream<Uint8Array>() };
+  const openPackage = async () => ({ archive, async dispose() {} });
+  const install = () =>
+    runPaired(named("dev_install"), { path: "app.zip", wait_ms: 50 }, { ...callingWith(api), openPackage });
+  const first = Array.from({ length: 40 }, (_, n) => `new ${n}`);
+  expect(await install()).toMatchObject({ data: { log: first } });
+  canRead = false;
+  expect(await install()).toMatchObject({ data: { log: null } });
+});
+
 test("text and select are one call: neither is sent alone", async () => {
   const sent: unknown[] = [];
   const device = { name: "Den" };
