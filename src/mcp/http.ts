@@ -63,14 +63,15 @@ export function createMcp({ state, fetch }: McpOptions) {
   const sessions = new Map<string, Session>();
 
   async function begin(request: Request, body: unknown): Promise<Response> {
-    makeRoom(sessions);
     const own = new SessionChanges(changes);
     const server = createServer({ ...options, changes: own });
     const unanswered: Unanswered = new Map();
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
-      onsessioninitialized: (id) =>
-        void sessions.set(id, { transport, changes: own, unanswered, usedAt: performance.now() }),
+      onsessioninitialized(id) {
+        makeRoom(sessions);
+        sessions.set(id, { transport, changes: own, unanswered, usedAt: performance.now() });
+      },
       onsessionclosed: (id) => void sessions.delete(id),
     });
     const send = transport.send.bind(transport);

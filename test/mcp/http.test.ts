@@ -23,22 +23,33 @@ async function session(begins = true) {
       : new Promise<Response>((_, reject) => request.signal.addEventListener("abort", () => reject(new Error("left"))));
   };
   mcp = createMcp({ state, fetch });
-  const headers: Record<string, string> = {
-    "content-type": "application/json",
-    accept: "application/json, text/event-stream",
-  };
-  const post = (message: object) => {
+  const json = "application/json";
+  const fresh = { "content-type": json, accept: `${json}, text/event-stream` };
+  const headers: Record<string, string> = { ...fresh };
+  const post = (message: object, own: Record<string, string> = headers) => {
     const body = JSON.stringify(message);
-    return mcp.answer(new Request("http://zapd/mcp", { method: "POST", headers, body }), JSON.parse(body));
+    return mcp.answer(new Request("http://zapd/mcp", { method: "POST", headers: own, body }), JSON.parse(body));
   };
   const say = (method: string, params: object = {}, id?: number) => post({ jsonrpc: "2.0", method, params, id });
   const who = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "a test", version: "1" } };
-  const begun = await say("initialize", who, 0);
+  const initialize = (accept = fresh.accept) =>
+    post({ jsonrpc: "2.0", method: "initialize", params: who, id: 0 }, { ...fresh, accept });
+  const begun = await initialize();
   headers["mcp-session-id"] = begun.headers.get("mcp-session-id") ?? "";
   await say("notifications/initialized");
   const listen = () => mcp.answer(new Request("http://zapd/mcp", { headers }), undefined);
-  return { underWay, post, say, listen };
+  return { underWay, post, say, listen, initialize };
 }
+
+test("a new session replaces the least recently used of 32; one that is refused replaces none", async () => {
+  const { say, initialize } = await session();
+  const status = async () => (await say("ping", {}, 1)).status;
+  for (let more = 1; more < 32; more++) await initialize();
+  expect((await initialize("application/json")).status).toBe(406);
+  expect(await status()).toBe(200);
+  for (let more = 0; more < 32; more++) await initialize();
+  expect(await status()).toBe(404);
+});
 
 test("changes are followed only while a session has a stream for them", async () => {
   const { underWay, say, listen } = await session();
