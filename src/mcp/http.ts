@@ -29,8 +29,6 @@ export type Mcp = ReturnType<typeof createMcp>;
 const maxSessions = 32;
 /** A session without a stream that was not used for this long is closed when another begins. */
 const sessionIdleMs = 60 * 60_000;
-/** As many as `Streams` of the server allows. */
-const maxListeners = 64;
 
 interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport;
@@ -57,7 +55,6 @@ export function createMcp({ state, fetch }: McpOptions) {
   const modern = createMcpHandler(() => createServer({ ...options, changes }), {
     legacy: "reject",
     bus,
-    maxSubscriptions: maxListeners,
   });
   const single = legacyStatelessFallback(() => createServer(options));
   const sessions = new Map<string, Session>();

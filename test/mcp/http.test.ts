@@ -51,6 +51,32 @@ test("a new session replaces the least recently used of 32; one that is refused 
   expect(await status()).toBe(404);
 });
 
+test("clients of the newer protocol may listen beside 64 others: the limit on streams is that of the API", async () => {
+  const { post } = await session();
+  const version = "2026-07-28";
+  const _meta = {
+    "io.modelcontextprotocol/protocolVersion": version,
+    "io.modelcontextprotocol/clientCapabilities": {},
+    "io.modelcontextprotocol/clientInfo": { name: "a test", version: "1" },
+  };
+  const method = "subscriptions/listen";
+  const listen = {
+    jsonrpc: "2.0",
+    id: 1,
+    method,
+    params: { _meta, notifications: { resourceSubscriptions: ["zapd://devices"] } },
+  };
+  for (let open = 0; open <= 64; open++) {
+    const { headers } = await post(listen, {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "mcp-protocol-version": version,
+      "mcp-method": method,
+    });
+    expect([open, headers.get("content-type")]).toEqual([open, "text/event-stream"]);
+  }
+});
+
 test("changes are followed only while a session has a stream for them", async () => {
   const { underWay, say, listen } = await session();
   await (await say("resources/subscribe", { uri: "zapd://devices" }, 1)).text();
