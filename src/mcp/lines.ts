@@ -31,6 +31,8 @@ export class LineTransport extends StdioServerTransport {
   readonly #listening: () => Promise<unknown>;
   /** The ids of unanswered requests. */
   readonly #pending = new Set<string | number>();
+  /** The ids of each `subscriptions/listen` that is not passed on yet. */
+  readonly #opening = new Set<string | number>();
   #parts: Buffer[] = [];
   #length = 0;
   #isEnding = false;
@@ -104,15 +106,20 @@ export class LineTransport extends StdioServerTransport {
       );
     }
     if (isJSONRPCRequest(message)) {
-      if (message.method === "subscriptions/listen")
-        return void this.#listening().then(() => this.onmessage?.(message));
+      if (message.method === "subscriptions/listen") {
+        this.#opening.add(message.id);
+        // It may have been cancelled meanwhile.
+        return void this.#listening().then(() => this.#opening.delete(message.id) && this.onmessage?.(message));
+      }
       this.#pending.add(message.id);
     }
     this.onmessage?.(message);
     // A cancelled request gets no answer.
     const params = isJSONRPCNotification(message) && message.method === "notifications/cancelled" && message.params;
     const cancelled = params ? params["requestId"] : undefined;
-    if (typeof cancelled === "string" || typeof cancelled === "number") this.#settle(cancelled);
+    if (typeof cancelled !== "string" && typeof cancelled !== "number") return;
+    this.#opening.delete(cancelled);
+    this.#settle(cancelled);
   }
 
   #refuse(code: number, message: string, id: string | number | null = null): void {

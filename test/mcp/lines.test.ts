@@ -4,9 +4,9 @@ import { PassThrough } from "node:stream";
 import { LineTransport } from "../../src/mcp/lines.ts";
 import { until } from "../support/http-device.ts";
 
-async function opened() {
+async function opened(listening = async () => {}) {
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const transport = new LineTransport(input, output, async () => {});
+  const transport = new LineTransport(input, output, listening);
   const received: unknown[] = [];
   transport.onmessage = (message) => received.push((message as { id?: unknown }).id);
   await transport.start();
@@ -40,6 +40,19 @@ test("an invalid line is answered with an error, and the next one is read", asyn
   input.write(`${tail}${ping(9)}`);
   await until("both are received", () => received.length === 2);
   expect(received).toEqual([8, 9]);
+  await transport.close();
+});
+
+test("a subscription that is cancelled before the events begin is not passed on", async () => {
+  const events = Promise.withResolvers<void>();
+  const { input, received, transport } = await opened(() => events.promise);
+  const listen = (id: number) => `${JSON.stringify({ jsonrpc: "2.0", id, method: "subscriptions/listen" })}\n`;
+  const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 1 } };
+  input.write(`${listen(1)}${listen(2)}${JSON.stringify(cancel)}\n`);
+  await until("it is cancelled", () => received.length === 1);
+  events.resolve();
+  await until("the other is passed on", () => received.includes(2));
+  expect(received).toEqual([undefined, 2]);
   await transport.close();
 });
 
