@@ -231,5 +231,8 @@ function changedBy(event: Followed, known: Map<string, Device>): string[] {
 }
 
 function statesOf({ id, name, is_default }: Device): string[] {
-  return [id, name, ...(is_default ? ["default"] : [])].map(stateUri);
+  const uris = [id, name, ...(is_default ? ["default"] : [])].map(stateUri);
+  // A client that expands the template encodes these as well (RFC 6570, 3.2.2).
+  const byTemplate = stateUri(name).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
+  return [...new Set([...uris, byTemplate])];
 }

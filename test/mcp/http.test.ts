@@ -1,6 +1,9 @@
 /** Sessions of earlier protocols over HTTP: what they keep open, and for how long. */
 import { afterEach, expect, test } from "bun:test";
+import type { Followed } from "../../src/api/client.ts";
 import { createMcp, type Mcp } from "../../src/mcp/http.ts";
+import { ResourceChanges } from "../../src/mcp/resources.ts";
+import { device as deviceOf } from "../cli/examined.ts";
 import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 
@@ -87,6 +90,18 @@ test("changes are followed only while a session has a stream for them", async ()
     await stream.body?.cancel();
     await until("nothing is followed", () => underWay.events === 0);
   }
+});
+
+test("a changed state is told by id and by name, as clients encode it who expand the template, too", async () => {
+  const device = { ...deviceOf("Kid's Room"), id: "d1" };
+  const changes = new ResourceChanges(async function* () {
+    const snapshot = { type: "snapshot", reason: "start", devices: [{ device, state: null }], part: 1, last: true };
+    yield* [snapshot, { type: "state.changed", device_id: "d1" }] as Followed[];
+  });
+  const told: string[] = [];
+  changes.subscribe((uri) => told.push(uri));
+  await until("all is told", () => told.length >= 3);
+  expect(told).toEqual(["d1", "Kid's%20Room", "Kid%27s%20Room"].map((word) => `zapd://devices/${word}/state`));
 });
 
 test("a subscription is kept, also where an earlier one ends only after it has begun", async () => {
