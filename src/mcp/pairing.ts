@@ -40,7 +40,7 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
       ask: {
         key: question,
         message: printable(`${device.name} shows a code${long} to pair it with zapd. What is the code?`),
-        field: { name: question, title: "Code", type: "string", maxLength: maxPinLength },
+        field: { title: "Code", type: "string", maxLength: maxPinLength },
       },
     };
   }

@@ -162,8 +162,7 @@ function resultOf(outcome: Outcome) {
 }
 
 function questionOf({ key, message, field }: Question) {
-  const { name, ...schema } = field;
-  const requestedSchema = { type: "object" as const, properties: { [name]: schema }, required: [name] };
+  const requestedSchema = { type: "object" as const, properties: { [key]: field }, required: [key] };
   return inputRequired({
     inputRequests: { [key]: inputRequired.elicit({ message, requestedSchema: requestedSchema as never }) },
   });

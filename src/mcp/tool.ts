@@ -16,7 +16,6 @@ export interface Question {
   readonly key: string;
   readonly message: string;
   readonly field: {
-    readonly name: string;
     readonly title: string;
     readonly type: "string" | "boolean";
     readonly maxLength?: number;

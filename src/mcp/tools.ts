@@ -361,7 +361,7 @@ async function groupPower(context: ToolContext, group: string, on: boolean, time
         ask: {
           key: "off",
           message: printable(message),
-          field: { name: "off", title: "Turn them off", type: "boolean" },
+          field: { title: "Turn them off", type: "boolean" },
         },
       };
     }
