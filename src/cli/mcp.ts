@@ -58,10 +58,10 @@ async function token(context: Context): Promise<void> {
 
 async function add(context: Context, word: string | undefined): Promise<void> {
   const { addToClient, clientNames } = await import("../mcp/clients.ts");
-  if (word === undefined || !clientNames.includes(word))
-    throw new UsageError(`which client? One of ${clientNames.join(", ")}`);
+  const client = clientNames.find((one) => one === word);
+  if (client === undefined) throw new UsageError(`which client? One of ${clientNames.join(", ")}`);
   const place = { platform: process.platform, home: homeFolder(), env: process.env };
-  const added = await addToClient(word, programNow(context), place);
+  const added = await addToClient(client, programNow(context), place);
   if (context.json) return context.print(JSON.stringify({ added }));
   for (const { title, file, wasThere } of added)
     context.say(`${title} ${wasThere ? "knew zapd already" : "knows zapd now"}: ${tildePath(file)}`);

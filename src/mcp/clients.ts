@@ -57,12 +57,13 @@ const vscode: Client = {
 };
 
 /** By the argument of the command. Claude has two clients: zapd is added to each that is installed, else to the first. */
-const clients: Readonly<Record<string, readonly [Client, ...Client[]]>> = {
+const clients = {
   claude: [claudeCode, claudeDesktop],
   cursor: [cursor],
   vscode: [vscode],
-};
-export const clientNames = Object.keys(clients);
+} as const satisfies Record<string, readonly [Client, ...Client[]]>;
+type ClientName = keyof typeof clients;
+export const clientNames = Object.keys(clients) as ClientName[];
 
 export interface Added {
   readonly title: string;
@@ -75,8 +76,8 @@ const maxBytes = 32 * 1024 * 1024;
 const entryName = "zapd";
 
 /** Adds zapd to the config of a client, and changes nothing but its own entry. Fails with `config_invalid` where a file is not JSON. */
-export async function addToClient(word: string, program: Program, place: Place): Promise<Added[]> {
-  const [first, ...others] = clients[word] ?? [vscode];
+export async function addToClient(word: ClientName, program: Program, place: Place): Promise<Added[]> {
+  const [first, ...others] = clients[word];
   const here = others.filter((one) => existsSync(dirname(one.path(place))));
   const isFirst = here.length === 0 || existsSync(first.path(place)) || existsSync(join(place.home, ".claude"));
   const added: Added[] = [];

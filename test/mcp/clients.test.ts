@@ -8,7 +8,8 @@ import { folderForEach } from "../support/folder.ts";
 
 const home = folderForEach();
 const program = { command: "/usr/bin/zapd", args: ["mcp"], env: {} };
-const add = (client: string, platform = "linux") => addToClient(client, program, { platform, home: home(), env: {} });
+const add = (client: Parameters<typeof addToClient>[0], platform = "linux") =>
+  addToClient(client, program, { platform, home: home(), env: {} });
 const read = (path: string) => parseJsonc(readFileSync(join(home(), path), "utf8"));
 const write = (path: string, text: string) => {
   mkdirSync(dirname(join(home(), path)), { recursive: true });
@@ -24,7 +25,7 @@ describe("where each client looks", () => {
     ["vscode", "linux", ".config/Code/User/mcp.json", "servers"],
     ["vscode", "darwin", "Library/Application Support/Code/User/mcp.json", "servers"],
     ["vscode", "win32", "AppData/Roaming/Code/User/mcp.json", "servers"],
-  ])("%s on %s", async (client, platform, file, section) => {
+  ] as const)("%s on %s", async (client, platform, file, section) => {
     const added = await add(client, platform);
     expect(added.map((one) => [one.file, one.wasThere])).toEqual([[join(home(), file), false]]);
     expect(read(file)).toEqual({ [section]: { zapd: { type: "stdio", command: "/usr/bin/zapd", args: ["mcp"] } } });
