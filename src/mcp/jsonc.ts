@@ -36,7 +36,9 @@ interface Node {
 const maxDepth = 200;
 const blank = /(?:[\s\ufeff]|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
 const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
-const string = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/y;
+const quote = /"/y;
+/** A part of a string: as one pattern, a string of some million characters would exceed the limits of the runtimes. */
+const part = /[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 
 /** Parses a text. Fails with `JsonError`. */
 export function parseJsonc(text: string): unknown {
@@ -126,8 +128,10 @@ function parse(text: string): Node {
   };
   const skip = () => void take(blank);
   const word = (): string => {
-    const found = take(string) ?? fail('expected text in double quotes (")');
-    return JSON.parse(found) as string;
+    const start = at;
+    if (take(quote) !== null) while (take(part) !== null);
+    if (at === start || take(quote) === null) fail('expected text in double quotes (")', start);
+    return JSON.parse(text.slice(start, at)) as string;
   };
   /** Parses items up to a closing bracket; returns whether a comma follows the last. */
   const list = (close: string, item: () => void): boolean => {

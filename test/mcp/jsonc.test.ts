@@ -53,6 +53,11 @@ describe("an entry is put in its place", () => {
     expect(put(text)).toBe(`{"servers": {"zapd": ${JSON.stringify(entry)}, "b": {}}, "zapd": 1}`);
   });
 
+  test("beside a text of some megabytes, as a history has", () => {
+    const text = `{"history": "${"a pasted picture \\n".repeat(250_000)}"`;
+    expect(put(`${text}}`)).toStartWith(`${text},`);
+  });
+
   test("of a duplicate name the last counts, as for a reader", () => {
     expect(parseJsonc(put('{"servers": {"zapd": 1, "zapd": 2}}'))).toEqual({ servers: { zapd: entry } });
   });
