@@ -4,9 +4,9 @@ import { deviceRoute, type Env } from "./route.ts";
 
 /** Apps: the catalog, launching, leaving, refreshing. */
 export function appRoutes(app: Hono<Env>): void {
-  deviceRoute(app, "listApps", async (device, { call, signal }) => ({
+  deviceRoute(app, "listApps", async (device, { context, signal }) => ({
     platform: device.preferredEndpoint("apps").record.platform,
-    apps: await listApps(device, signal, call.isUse),
+    apps: await listApps(device, signal, context.env.isUse),
   }));
 
   deviceRoute(app, "launchApp", async (device, { body, turn }) =>

@@ -32,8 +32,8 @@ export function controlRoutes(app: Hono<Env>, { state }: AppDependencies): void 
     return device.actionResult("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
   });
 
-  deviceRoute(app, "listInputs", async (device, { call, signal }) => {
-    const inputs = await listInputs(device, signal, call.isUse);
+  deviceRoute(app, "listInputs", async (device, { context, signal }) => {
+    const inputs = await listInputs(device, signal, context.env.isUse);
     return { device: device.describe(), inputs };
   });
 
