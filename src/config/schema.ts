@@ -229,7 +229,7 @@ export function problemOf({ schema }: Setting, value: unknown): string | null {
 
 /** Whether a text is an origin exactly as browsers send it. */
 function isExactOrigin(given: string): boolean {
-  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,]+$/.test(given) || !URL.canParse(given)) return false;
+  if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,\p{Cc}\p{Cs}]+$/u.test(given) || !URL.canParse(given)) return false;
   if (!/^https?:/.test(given)) return given === given.toLowerCase();
   return new URL(given).origin === given;
 }

@@ -100,6 +100,8 @@ const values: Readonly<Record<string, readonly unknown[]>> = {
     many(65),
     `http://${"a".repeat(300)}.test`,
     "http://app.test\u0000",
+    "app://a\u0001",
+    "app://\ud800",
   ],
   "daemon.default_device": [1, true, "a/b", "100%", "x".repeat(129), ...controls],
   "daemon.log_level": [1, true, "", "INFO", "trace", "info ", "warning"],
