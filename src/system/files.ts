@@ -72,7 +72,9 @@ export async function writeAtomically(
     if (linked === "kept") undo = () => rename(before, path);
     if (linked === "absent") undo = () => rm(path, { force: true });
     await syncFolder(folder);
-    if (linked === "kept") await (backup ? rename(before, `${path}.bak`) : rm(before, { force: true })).catch(() => {});
+    if (linked === "kept" && backup) await rename(before, `${path}.bak`).catch(() => {});
+    // The link is still there where the backup could not be replaced, as when the user has a folder in its place.
+    await rm(before, { force: true }).catch(() => {});
   } catch (cause) {
     await undo().catch(() => {});
     for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});

@@ -24,6 +24,7 @@ import {
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
+import { writeAtomically } from "../../src/system/files.ts";
 import { refused } from "../blackbox/checked.ts";
 import { install } from "../blackbox/packages.ts";
 import { freePort, programWords, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
@@ -463,6 +464,14 @@ describe("T35 what the user keeps in the state folder", () => {
     } finally {
       await set.stop();
     }
+  });
+
+  test("in a folder at the place of a backup stays, and no write leaves a file beside it", async () => {
+    const file = join(state, "devices.json");
+    mkdirSync(join(`${file}.bak`, "inner"), { recursive: true });
+    for (const text of ["one", "two", "three"]) await writeAtomically(file, text, { backup: true });
+    expect(readdirSync(state).sort()).toEqual(["devices.json", "devices.json.bak"]);
+    expect([readFileSync(file, "utf8"), readdirSync(`${file}.bak`)]).toEqual(["three", ["inner"]]);
   });
 
   const inTheWay: Readonly<Record<string, (path: string) => void>> = {
