@@ -116,7 +116,8 @@ export class DeviceHttp {
         throw error;
       }
     };
-    const kept = this.#take();
+    // Without proofs nothing has shown that this device leaves its connections open.
+    const kept = this.#options.prove && this.#take();
     // Without a wait the machine cannot have slept.
     if (kept && this.#isReady(kept)) return send(kept, signal, this.#limit);
     return this.#withTimeout(signal, async (within) => {
@@ -163,8 +164,7 @@ export class DeviceHttp {
 
   /** Whether a kept connection may carry a command without another proof. */
   #isReady(kept: HttpConnection): boolean {
-    const { prove, proofHoldsMs = Number.POSITIVE_INFINITY } = this.#options;
-    if (!prove) return true;
+    const { proofHoldsMs = Number.POSITIVE_INFINITY } = this.#options;
     const now = performance.now();
     return (
       kept.proven && this.#keepsAlive && now - kept.idleSince < proofMaxIdleMs && now - kept.provenAt < proofHoldsMs

@@ -143,6 +143,15 @@ describe.concurrent("a command", () => {
     expect(presses).toBe(2);
   });
 
+  test("to a device that proves nothing has a connection of its own, as a kept one may be about to close", async () => {
+    const tv = await device(() => answer(200));
+    const http = client(tv);
+    await http.read("/a", never);
+    for (const path of ["/b", "/c"]) await http.command(path, never);
+    await http.read("/d", never);
+    expect(said(tv.heard)).toEqual(["1 GET /a", "2 POST /b", "3 POST /c", "3 GET /d"]);
+  });
+
   test("is answered by any status, also before its body is here", async () => {
     const tv = await device(byPath({ "/a": answer(404), "/b": "HTTP/1.1 202 Yes\r\n\r\n" }));
     const http = client(tv);
