@@ -270,8 +270,10 @@ class Connection {
     } catch {
       return this.close();
     }
-    this.#socket.end();
-    if (!this.#ended.signal.aborted) this.#timer = setTimeout(() => this.close(), hangUpTimeoutMs);
+    // Counted from when the last byte has left: a player that is paused takes it late.
+    this.#socket.end(() => {
+      if (!this.#ended.signal.aborted) this.#timer = setTimeout(() => this.close(), hangUpTimeoutMs);
+    });
   }
 
   /** Waits until the peer can take more. Fails when the connection has ended. */

@@ -4,14 +4,19 @@ import { listenToPeer } from "../../src/transport/peer-listener.ts";
 
 const [peer = "127.0.0.1", timeoutMs = "10000"] = process.argv.slice(2);
 let answered = 0;
+/** How much of the last long body was written before it had to wait. */
+let written = 0;
 
 function say(line: string): void {
   process.stdout.write(`${line}\n`);
 }
 
 async function* manyBytes(count: number) {
-  const piece = new Uint8Array(64 * 1024).fill(65);
-  for (let left = count; left > 0; left -= piece.length) yield piece.subarray(0, left);
+  const piece = new Uint8Array(4 * 1024).fill(65);
+  for (let left = count; left > 0; left -= piece.length) {
+    written = count - left;
+    yield piece.subarray(0, left);
+  }
 }
 
 async function* failing() {
@@ -41,7 +46,7 @@ const listener = await listenToPeer({
         })(),
       };
     }
-    const length = Number(wanted ?? 5);
+    const length = wanted === "written" ? written : Number(wanted ?? 5);
     return { status: 200, headers: { "content-length": `${length}` }, body: manyBytes(length) };
   },
 });

@@ -207,6 +207,25 @@ for (const runtime of ["bun", "deno"] as const)
       expect(got).toBeGreaterThan(length);
     });
 
+    test("its last bytes wait for a peer that is paused", async () => {
+      const url = await serve(runtime).url();
+      const askPaused = (wanted: string) => {
+        const socket = net.connect(Number(url.port), url.hostname).pause();
+        socket.write(request(url, "GET", `Wanted: ${wanted}`));
+        return socket;
+      };
+      const first = askPaused("50000000");
+      await Bun.sleep(500);
+      first.destroy();
+      // All of this is written without a wait, but the system does not take all of it.
+      const second = askPaused("written");
+      await Bun.sleep(2_500);
+      let text = "";
+      for await (const bytes of second) text += bytes;
+      expect(text).toMatch(/content-length: \d{5}/);
+      expect(bodyOf({ text, over: true })).toHaveLength(Number(/content-length: (\d+)/.exec(text)?.[1]));
+    });
+
     test("a failure is answered where an answer is still possible, and otherwise closes the connection", async () => {
       const url = await serve(runtime).url();
       expect(status(await talk(url, request(url, "GET", "Wanted: throw")))).toBe(500);
