@@ -163,8 +163,7 @@ export class Element {
   }
 
   addText(text: string): void {
-    const trimmed = text.trim();
-    if (trimmed !== "") this.#rawText += trimmed;
+    this.#rawText += this.#rawText === "" ? text.trimStart() : text;
   }
 }
 

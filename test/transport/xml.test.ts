@@ -48,6 +48,7 @@ describe("a document", () => {
     );
     expect(root.name).toBe("a");
     expect(childText(root, "b:c")).toBe("1");
+    expect(readXml("<a> Tom <![CDATA[&]]> Jerry<!-- x --> Max\n</a>").text).toBe("Tom & Jerry Max");
   });
 
   test("with a prefix at its root is that without one; what has another keeps it", () => {
