@@ -29,7 +29,8 @@ export interface LogOptions {
   write(line: string): void;
 }
 
-const maxLine = 8 * 1024;
+/** In bytes, as JSON: leaves room for the rest of a line of 8 KiB. */
+const maxMessage = 8 * 1024 - 128;
 /** The user and password in a URL. */
 const login = /(?<=\b[a-z][a-z0-9+.-]{0,20}:\/\/)[^\s/?#@]*(?=@)/gi;
 /** Lease tokens. Whoever has one may change the device, so none is ever logged. */
@@ -60,7 +61,7 @@ export function createLog(options: LogOptions): Log {
   };
   const write = (level: LogLevel, message: string) => {
     if (logLevels.indexOf(level) > logLevels.indexOf(log.level)) return;
-    options.write(`${format(options, level, printable(redact(message)).slice(0, maxLine))}\n`);
+    options.write(`${format(options, level, shortened(printable(redact(message))))}\n`);
   };
   const lastLogged = new Map<string, number>();
   const log: Log = {
@@ -110,6 +111,12 @@ function replacePlaces(text: string, places: readonly Place[]): string {
     end = Math.max(end, to);
   }
   return redacted + text.slice(end);
+}
+
+function shortened(message: string): string {
+  let text = message.slice(0, maxMessage);
+  while (Buffer.byteLength(JSON.stringify(text)) > maxMessage) text = text.slice(0, -256);
+  return text.toWellFormed();
 }
 
 function format(options: LogOptions, level: LogLevel, message: string): string {
