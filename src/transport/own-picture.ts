@@ -16,7 +16,8 @@ export async function readOwnPicture(
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
   const isSecure = address.protocol === "https:";
-  if (address.hostname !== own.host || (!isSecure && address.protocol !== "http:"))
+  // A URL has an IPv6 address in brackets.
+  if (address.hostname.replace(/^\[|\]$/g, "") !== own.host || (!isSecure && address.protocol !== "http:"))
     throw new ZapdError("picture_not_found", "names a picture on another host, from which zapd fetches nothing");
   if (isSecure && own.certificate === null)
     throw new ZapdError(

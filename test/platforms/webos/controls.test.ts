@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { MediaItem } from "../../../src/platforms/platform.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
+import { readOwnPicture } from "../../../src/transport/own-picture.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
 import { cleanups, failure, never, passing, state, tidy } from "../harness.ts";
@@ -186,6 +187,13 @@ describe("icons", () => {
     expect(await icon(() => "file:///etc/passwd")).toBeNull();
     expect(await icon(() => "not an address")).toBeNull();
     expect(isAsked).toEqual([]);
+  });
+
+  test("an IPv6 address is that of the set, also in the brackets of a URL", async () => {
+    const own = { host: "fd00::40", certificate: null };
+    const host = { requestTimeoutMs: () => 1_000, isOwnListener: () => true };
+    const refusal = await failure(readOwnPicture(new URL("http://[fd00::40]:3000/icon.png"), own, host, never));
+    expect(refusal.message).toContain("does not connect to itself");
   });
 
   test("a server with another certificate gets no request", async () => {
