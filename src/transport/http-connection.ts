@@ -26,7 +26,7 @@ export interface Limit {
 export type Wanted = "head" | "all";
 
 export interface Exchange {
-  readonly method: "GET" | "HEAD" | "POST" | "DELETE" | "SUBSCRIBE" | "UNSUBSCRIBE";
+  readonly method: "GET" | "POST" | "DELETE" | "SUBSCRIBE" | "UNSUBSCRIBE";
   /** Path and query, percent-encoded. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -81,7 +81,7 @@ export class HttpConnection {
   /** Sends one request and waits for its answer. A failure, `device_timeout` or `device_error`, closes the connection. */
   exchange(exchange: Exchange, signal: AbortSignal, limit?: Limit): Promise<Answer> {
     const head = headOf(exchange, this.#host);
-    const reader = new AnswerReader(exchange.method, exchange.wanted, exchange.maxBytes);
+    const reader = new AnswerReader(exchange.wanted, exchange.maxBytes);
     this.#reader = reader;
     return new Promise<Answer>((resolve, reject) => {
       const aborted = () => this.#settle?.(tooLate(signal, "device_timeout"));
@@ -178,7 +178,6 @@ export class AnswerReader {
 
   readonly #wanted: Wanted;
   readonly #maxBytes: number;
-  readonly #hasNoBody: boolean;
   #pending: Uint8Array = new Uint8Array(0);
   #head: Head | undefined;
   #framing: Framing = { by: "none" };
@@ -187,10 +186,9 @@ export class AnswerReader {
   #interim = 0;
   #chunkLines = 0;
 
-  constructor(method: string, wanted: Wanted, maxBytes: number) {
+  constructor(wanted: Wanted, maxBytes: number) {
     this.#wanted = wanted;
     this.#maxBytes = maxBytes;
-    this.#hasNoBody = method === "HEAD";
   }
 
   get begun(): boolean {
@@ -232,7 +230,7 @@ export class AnswerReader {
         continue;
       }
       this.#head = head;
-      this.#framing = framingOf(head, this.#hasNoBody);
+      this.#framing = framingOf(head);
       if (this.#wanted === "all") this.#refuseUnreadable(head.headers);
       return true;
     }
@@ -370,10 +368,10 @@ function parseHead(text: string): Head {
   return { status: Number(start[2]), headers, persistent };
 }
 
-function framingOf({ status, headers }: Head, hasNoBody: boolean): Framing {
+function framingOf({ status, headers }: Head): Framing {
   const [length, ...others] = headers.all("content-length");
   if (others.some((one) => one !== length)) throw malformed("two different lengths");
-  if (hasNoBody || status === 204 || status === 304) return { by: "none" };
+  if (status === 204 || status === 304) return { by: "none" };
   if (headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
     return { by: "chunks", left: 0, trailer: false };
   }
