@@ -377,7 +377,7 @@ function framingOf({ status, headers }: Head): Framing {
   }
   if (length === undefined) return { by: "close" };
   if (!/^\d{1,15}$/.test(length)) throw malformed("an invalid length");
-  return length === "0" ? { by: "none" } : { by: "length", left: Number(length) };
+  return { by: "length", left: Number(length) };
 }
 
 /** The connection ended before the answer was complete: whether a command was carried out is not known. */
