@@ -27,7 +27,7 @@ export async function readOwnPicture(
   const from = { host: own.host, port: Number(address.port) || (isSecure ? 443 : 80) };
   refuseOwnListener(from, platformHost);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
-  const connection = await HttpConnection.open(from, within, isSecure ? (own.certificate ?? "") : undefined);
+  const connection = await HttpConnection.open(from, within, isSecure ? own.certificate : undefined);
   try {
     const path = address.pathname + address.search;
     const answer = await connection.exchange(
