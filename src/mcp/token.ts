@@ -3,7 +3,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { link, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder, readUtf8, writeAtomically } from "../system/files.ts";
+import { makeFolder, readUtf8, temporaryFor, writeAtomically } from "../system/files.ts";
 import { checkOwned } from "../system/owners.ts";
 
 const name = "mcp.token";
@@ -58,7 +58,7 @@ async function makeToken(state: string): Promise<string> {
   const path = tokenFile(state);
   const token = newToken();
   makeFolder(state);
-  const temporary = join(state, `.${name}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
+  const temporary = temporaryFor(path);
   try {
     await writeFile(temporary, `${token}\n`, { mode: 0o600, flag: "wx" });
     await link(temporary, path);

@@ -85,7 +85,8 @@ export async function writeAtomically(
   }
 }
 
-function temporaryFor(path: string): string {
+/** A new name beside a file, as `sweepTemporaries` knows it. */
+export function temporaryFor(path: string): string {
   return join(dirname(path), `.${basename(path)}.${process.pid}-${crypto.randomUUID().slice(0, 8)}.tmp`);
 }
 
