@@ -111,7 +111,8 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
       send(this.#line);
       return await orAborted(request.promise, signal);
     } finally {
-      this.#waiting.delete(id);
+      // Another request may have the same id by now.
+      if (this.#waiting.get(id) === request) this.#waiting.delete(id);
     }
   }
 

@@ -3,7 +3,7 @@
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
 import { closedBeforeSending, inStandby, ZapdError } from "../../api/errors.ts";
-import { orAborted, sleep, until } from "../../system/sleep.ts";
+import { neverAborted, orAborted, sleep, until } from "../../system/sleep.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
@@ -69,6 +69,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
   #isRefused = false;
   /** Whether a text field has the focus, as far as the TV has reported. */
   #hasFocus = false;
+  /** The request for the list of apps that is under way: the answer names no request, so callers share one. */
+  #listing: Promise<unknown> | undefined;
 
   constructor({ address, tls, certificate, token }: RemoteOptions, platformHost: PlatformHost, pacer = new KeyPacer()) {
     const path = channelPath(token);
@@ -117,7 +119,10 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Requests the list of apps; `null` where the TV does not answer in time. */
   apps(signal: AbortSignal, timeoutMs: number): Promise<unknown> {
-    return this.#ask("ed.installedApp.get", messages.apps(), timeoutMs, signal);
+    this.#listing ??= this.#ask("ed.installedApp.get", messages.apps(), timeoutMs, neverAborted).finally(() => {
+      this.#listing = undefined;
+    });
+    return orAborted(this.#listing, signal);
   }
 
   /** Starts an app; returns the TV's status, or `null` where it gives none in time. */
