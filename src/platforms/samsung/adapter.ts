@@ -84,7 +84,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       await unlessSlept(rest.requireOn(signal));
     } catch (error) {
       // A TV that is silent or asleep must not be controlled over a socket that it has left open.
-      if (hasCode(error, "device_unreachable")) reconnecting.drop();
+      if (hasCode(error, "device_unreachable")) remote.leave();
       throw error;
     }
     return work();
@@ -111,7 +111,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     const isPaired = target.secret.readAnyway()?.token !== undefined;
     emit({ type: "facts", facts: { ...facts, access: target.facts.access ?? (isPaired ? "full" : null) }, memory });
     if (power === "standby") {
-      reconnecting.drop();
+      remote.leave();
       return { power, ...nothing };
     }
     // A slow part is unknown, and does not delay the others.

@@ -18,7 +18,7 @@ const pressAgainAfterMs = 8_000;
 
 /** `openRemote` opens the WebSocket of a TV that is on. */
 export function powerOf(
-  { reconnecting, useInStandby }: Remote,
+  { reconnecting, wake }: Remote,
   rest: Rest,
   target: SamsungTarget,
   emit: Emit<SamsungMemory>,
@@ -40,12 +40,14 @@ export function powerOf(
         // Without a token only a packet may wake it.
         if (target.facts.access !== "full") throw inStandby();
         const before = reconnecting.current;
-        const session = await useInStandby(signal);
-        // Opening the WebSocket may have been enough; the key would then turn the TV off again (3.4).
-        const isWoken = async () => (await isOn(signal)) !== false;
-        if (await until(isWoken, { timeoutMs: session === before ? 0 : wakeBySocketMs, everyMs: 300, signal })) return;
-        pressedAt = performance.now();
-        await session.press(powerKey, "Click", signal);
+        await wake(signal, async (session) => {
+          // Opening the WebSocket may have been enough; the key would then turn the TV off again (3.4).
+          const isWoken = async () => (await isOn(signal)) !== false;
+          const timeoutMs = session === before ? 0 : wakeBySocketMs;
+          if (await until(isWoken, { timeoutMs, everyMs: 300, signal })) return;
+          pressedAt = performance.now();
+          await session.press(powerKey, "Click", signal);
+        });
       },
     }),
     async off(signal) {

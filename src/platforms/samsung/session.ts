@@ -179,8 +179,10 @@ export class RemoteSession extends WebSocketRpc<Json> {
 /** The WebSocket, opened only when it is needed: opening it turns some TVs on (3.4). */
 export interface Remote {
   readonly reconnecting: ReconnectingSession<RemoteSession>;
-  /** Opens it to a TV in standby, too, to turn it on. */
-  useInStandby(signal: AbortSignal): Promise<RemoteSession>;
+  /** Closes it, because a TV that is asleep or silent must not be controlled over it. Not while the TV is being turned on over it. */
+  leave(): void;
+  /** Opens it to a TV in standby, too, and runs `work`, which turns that on. */
+  wake(signal: AbortSignal, work: (session: RemoteSession) => Promise<void>): Promise<void>;
 }
 
 export function remoteOf(
@@ -254,10 +256,13 @@ export function remoteOf(
   });
   return {
     reconnecting,
-    async useInStandby(signal) {
+    leave() {
+      if (waking === 0) reconnecting.drop();
+    },
+    async wake(signal, work) {
       waking++;
       try {
-        return await reconnecting.use(signal, { eager: true });
+        await work(await reconnecting.use(signal, { eager: true }));
       } finally {
         waking--;
       }

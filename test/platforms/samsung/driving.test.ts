@@ -450,10 +450,14 @@ describe.concurrent("power", () => {
     expect([one.set.state.power, taken(one.set)]).toEqual(["on", []]);
   });
 
-  test("a TV that stays in standby while connected is turned on by its key, once", async () => {
+  test("a TV that stays in standby while connected is turned on by its key, once, although it is read meanwhile", async () => {
     const one = await line();
     await one.set.powerOff();
-    await turnOn(one.connection, one.target, never);
+    const turningOn = turnOn(one.connection, one.target, never);
+    await until("it is connected", () => one.set.state.channels.open === 1);
+    expect((await state(one)).power).toBe("standby");
+    expect((await failure(press(one, "up"))).code).toBe("device_unreachable");
+    await turningOn;
     expect([one.set.state.power, taken(one.set)]).toEqual(["on", ["KEY_POWER"]]);
     await press(one, "power-off");
     expect([one.set.state.power, taken(one.set)]).toEqual(["standby", ["KEY_POWER", "KEY_POWER"]]);
