@@ -46,7 +46,8 @@ export function powerOf(
           const timeoutMs = session === before ? 0 : wakeBySocketMs;
           if (await until(isWoken, { timeoutMs, everyMs: 300, signal })) return;
           pressedAt = performance.now();
-          await session.press(powerKey, "Click", signal);
+          // Whether the TV took the key is read from its power.
+          await session.press(powerKey, "Click", signal).catch(unlessClosed);
         });
       },
     }),
@@ -75,12 +76,14 @@ async function hold(session: RemoteSession, signal: AbortSignal): Promise<void> 
     await session.press(powerKey, "Press", signal);
     await sleep(frameHoldMs);
   } finally {
-    await session.press(powerKey, "Release", neverAborted).catch(unlessClosed);
+    // The TV may have closed the connection already, as it turned off.
+    await session.press(powerKey, "Release", neverAborted).catch(() => {});
   }
 }
 
+/** Rethrows unless the connection ended after the key was sent. */
 function unlessClosed(error: unknown): void {
-  if (!hasReason(error, "closed")) throw error;
+  if (!hasReason(error, "closed") || error.phase === "connect") throw error;
 }
 
 /** A TV that no longer answers is off. */
