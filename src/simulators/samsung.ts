@@ -148,6 +148,11 @@ export class SamsungSimulator extends SimulatedSet {
     for (const channel of this.#channels) channel.terminate();
   }
 
+  /** Handles nothing of what comes over its channels, which stay open; also not pings. */
+  fallSilent(): void {
+    this.#model.silent = true;
+  }
+
   powerOff(): Promise<void> {
     return this.enqueue(() => this.#powerOff());
   }

@@ -169,6 +169,11 @@ export class WebosSimulator extends SimulatedSet {
     setFocus(this.#model, on);
   }
 
+  /** Answers nothing over the connections that are open, which stay open; also no pings. */
+  fallSilent(): void {
+    for (const link of this.#connections) link.silent = true;
+  }
+
   powerOff(): Promise<void> {
     return this.enqueue(() => this.#powerOff());
   }
@@ -208,7 +213,7 @@ export class WebosSimulator extends SimulatedSet {
     if (standby === "active-standby") return model.feeds.changed("power");
     // Pending messages go out first.
     await new Promise((resolve) => setTimeout(resolve, 0));
-    for (const link of this.#connections) link.silent = true;
+    this.fallSilent();
     await this.stopDiscovery();
     // Timed on webOS 6, wired: the sockets close after about 4 s, the port some 10 s later (smart-tvs.md 2.5).
     this.#closing = setTimeout(() => {

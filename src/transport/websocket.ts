@@ -38,7 +38,7 @@ export interface WebSocketOptions {
 export interface WebSocketConnection extends OpenConnection {
   send(text: string): void;
   ping(): void;
-  /** Whether the device has read all that was sent, shown by its answer to a ping. Waits `ms` at most. */
+  /** Whether the device has read all that was sent, shown by its answer to a ping. Waits `ms` at most, and not beyond the end. */
   isRead(ms: number): Promise<boolean>;
 }
 
@@ -145,7 +145,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
   const fingerprint = fingerprintOf(socket);
   if (options.tls && fingerprint === null) throw protocolError("showed no certificate");
   let isClosing = false;
-  const pongWaiters = new Map<string, () => void>();
+  const pongWaiters = new Map<string, (isRead: boolean) => void>();
   let pings = 0;
   const send = (opcode: number, payload: Uint8Array) => {
     if (connection.isOpen && !isClosing) connection.send(frameOf(opcode, payload));
@@ -157,7 +157,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
     if (frame.kind === "close") return connection.end(frame, [frameOf(opcodes.close, codeBytes(frame.code))]);
     if (frame.kind === "text") options.onText(frame.text);
     else if (frame.kind === "ping") send(opcodes.pong, frame.bytes);
-    else if (frame.kind === "pong") pongWaiters.get(Buffer.from(frame.bytes).toString())?.();
+    else if (frame.kind === "pong") pongWaiters.get(Buffer.from(frame.bytes).toString())?.(true);
   };
   const { rest, isOver } = takeOver();
   const connection = new SlicedConnection<Frame>(socket, {
@@ -165,7 +165,10 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
     split: (piece) => frames.push(piece),
     bytesOf: (frame) => (frame.kind === "text" ? frame.text.length : 0),
     take: handleFrame,
-    onEnd: options.onEnd,
+    onEnd(end) {
+      for (const settle of pongWaiters.values()) settle(false);
+      options.onEnd(end);
+    },
   });
   // Read once the caller has the connection.
   if (rest.length > 0) queueMicrotask(() => connection.receive(rest));
@@ -189,7 +192,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
           resolve(isRead);
         };
         const timer = setTimeout(() => settle(false), ms);
-        pongWaiters.set(mark, () => settle(true));
+        pongWaiters.set(mark, settle);
         send(opcodes.ping, Buffer.from(mark));
       });
     },

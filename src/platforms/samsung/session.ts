@@ -19,8 +19,9 @@ import { isSecure, type Rest } from "./rest.ts";
 const keyIntervalMs = 220;
 /** A TV that refuses keys does so within this time. */
 const refusalDelayMs = 300;
-/** A ping that is answered after a key shows that the key was read. */
+/** A ping that is answered after a key shows that the key was read. A TV that has answered one before gets more time. */
 const pingTimeoutMs = 500;
+const lostAfterMs = 2_000;
 /** The TV reports the focus soon after a text field, or the socket, was opened. */
 const focusTimeoutMs = 800;
 /** The invalid close code of a TV that has too many clients (3.4), and how long it is then left alone. */
@@ -65,7 +66,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
   readonly #first = Promise.withResolvers<Admission>();
   readonly #pacer: KeyPacer;
   #isAccepted = false;
-  #answersPings = true;
+  /** Whether the TV answers pings; `null` before the first. */
+  #answersPings: boolean | null = null;
   #isRefused = false;
   /** Whether a text field has the focus, as far as the TV has reported. */
   #hasFocus = false;
@@ -163,15 +165,18 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Sends messages. The TV's refusal of the first ones takes a moment (3.4). */
   async #sendAll(all: readonly string[], signal: AbortSignal): Promise<void> {
+    const known = this.#answersPings;
     const isRead = this.sendWithoutAnswer((line) => {
       for (const message of all) line.send(message);
-      return this.#answersPings ? line.isRead(pingTimeoutMs) : false;
+      // zapd does not wait again for a TV that answers no ping (3.4).
+      return known === false ? false : line.isRead(known ? lostAfterMs : pingTimeoutMs);
     });
     const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
-    // zapd does not wait again for a TV that answers no ping (3.4).
-    this.#answersPings = answered;
+    this.#answersPings ||= answered;
     this.#requireAccess();
-    if (!this.alive) throw hungUp("closed the connection before it confirmed the command");
+    // It has answered before: what it does not answer now, it has not read.
+    if (known && !answered) this.destroy();
+    if (!this.alive) throw hungUp("closed the connection, or stopped answering, before it confirmed the command");
     this.#isAccepted = true;
   }
 }

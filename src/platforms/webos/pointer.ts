@@ -7,7 +7,9 @@ import type { PlatformHost } from "../platform.ts";
 import { uris } from "./protocol.ts";
 import type { WebosSession } from "./session.ts";
 
+/** A TV that has answered a ping before gets more time. */
 const pingTimeoutMs = 700;
+const lostAfterMs = 2_000;
 
 export class Pointer {
   readonly #session: WebosSession;
@@ -15,7 +17,8 @@ export class Pointer {
   #line: WebSocketConnection | undefined;
   #opening: Promise<WebSocketConnection> | undefined;
   #closed = false;
-  #answersPings = true;
+  /** Whether the TV answers pings; `null` before the first. */
+  #answersPings: boolean | null = null;
 
   constructor(session: WebosSession, platformHost: PlatformHost) {
     this.#session = session;
@@ -29,10 +32,15 @@ export class Pointer {
   async press(button: string, signal: AbortSignal): Promise<void> {
     const line = this.#line?.open ? this.#line : await this.#open(signal);
     line.send(`type:button\nname:${button}\n\n`);
-    if (!this.#answersPings || (await line.isRead(pingTimeoutMs))) return;
-    if (!line.open) throw hungUp("closed the connection before it confirmed the key");
+    const known = this.#answersPings;
     // zapd does not wait again for a TV that answers no ping.
-    this.#answersPings = false;
+    if (known === false) return;
+    const answered = await line.isRead(known ? lostAfterMs : pingTimeoutMs);
+    this.#answersPings ||= answered;
+    if (answered) return;
+    // It has answered before: what it does not answer now, it has not read.
+    if (known) line.destroy();
+    if (!line.open) throw hungUp("closed the connection, or stopped answering, before it confirmed the key");
   }
 
   close(): void {

@@ -29,7 +29,7 @@ export class Channel {
     this.#name = Buffer.from(asked.query.get("name") ?? "", "base64").toString() || "a remote";
     socket.on("error", () => socket.terminate());
     socket.on("ping", (data) => {
-      if (model.options.traits.answersPings) socket.pong(data);
+      if (model.options.traits.answersPings && !model.silent) socket.pong(data);
     });
     socket.on("message", (data) => this.#handle(data.toString()));
     // No source says whether a real prompt outlives its connection.
@@ -137,6 +137,7 @@ export class Channel {
   }
 
   #handle(text: string): void {
+    if (this.#model.silent) return;
     const message = parseObject(text);
     const params = objectIn(message["params"]);
     if (message["method"] === "ms.remote.control") this.#handleControl(params);

@@ -40,6 +40,8 @@ export class Model {
   volume = 12;
   muted = false;
   focused = false;
+  /** Whether its channels are open and handle nothing. */
+  silent = false;
   text = "";
   togglePower = () => {};
   #keyAt = Number.NEGATIVE_INFINITY;

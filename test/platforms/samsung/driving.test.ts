@@ -202,6 +202,17 @@ describe("prompts and deadlines", () => {
     await until("all have come", () => taken(one.set).length === 5);
   });
 
+  test("keys and text that a TV does not read, which has answered before, are not confirmed", async () => {
+    const one = await line();
+    one.set.focus(true);
+    await press(one, "up");
+    one.set.fallSilent();
+    const works = [press(one, "down"), press(one, "down"), one.connection.text?.type("secret", never)];
+    for (const { code } of await Promise.all(works.map((work) => failure(Promise.resolve(work)))))
+      expect(code).toBe("device_error");
+    await until("it is hung up on", () => one.set.state.channels.open === 0);
+  });
+
   test("apps are listed by the TV, or else found by asking for each known app, and remembered", async () => {
     const listing = await line({ year: 2019 });
     // The answer names no request: one is for all who ask at once.

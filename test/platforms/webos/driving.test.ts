@@ -125,6 +125,15 @@ describe("power", () => {
     expect(await one.connection.apps?.launch?.("netflix", {}, never)).toBe(true);
   }, 60_000);
 
+  test("a button that the TV does not read, which has answered before, is not confirmed", async () => {
+    const one = await line();
+    await press(one, "up");
+    one.set.fallSilent();
+    for (const work of [press(one, "home"), press(one, "home")])
+      expect((await failure(work)).code).toBe("device_error");
+    expect(one.set.received.buttons).toEqual(["UP"]);
+  });
+
   test("a command notices a socket that is open and silent, and is not sent", async () => {
     const one = await line({ socketsCloseMs: 60_000, portsCloseMs: 60_000 });
     await state(one);
