@@ -16,6 +16,15 @@ export const accessRevoked = () => pairingRequired("no longer accepts the pairin
 export const promptedAgain = () =>
   pairingRequired("asks with every connection whether zapd may control it", promptHint);
 
+/**
+ * The TV accepted the connection, and answered a key with `ms.error`: "unrecognized method value : ms.remote.control" (3.2). TVs of
+ * 2014 and 2015 do so, and newer ones whose settings withhold access (tavicu/homebridge-samsung-tizen#225, #479).
+ */
+export function takesNoKeys(): DeviceError {
+  const problem = "accepts the connection, but no keys and no text";
+  return new DeviceError("device_refused", problem, { phase: "answered", reason: "denied", hint: noPopupHint });
+}
+
 export const tooManyClientsHint = "Close other remote control apps, and try again in a few seconds";
 
 /** A TV that has too many clients closes all connections (3.4). */

@@ -10,7 +10,7 @@ import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
-import { accessRevoked, notPaired, promptedAgain, tooManyClients } from "./failures.ts";
+import { accessRevoked, notPaired, promptedAgain, takesNoKeys, tooManyClients } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
 import { isSecure, type Rest } from "./rest.ts";
@@ -69,6 +69,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
   /** Whether the TV answers pings; `null` before the first. */
   #answersPings: boolean | null = null;
   #isRefused = false;
+  /** How often the TV has reported that it does not know the message of a key. */
+  #unknown = 0;
   /** Whether a text field has the focus, as far as the TV has reported. */
   #hasFocus = false;
   /** The request for the list of apps that is under way: the answer names no request, so callers share one. */
@@ -142,8 +144,11 @@ export class RemoteSession extends WebSocketRpc<Json> {
       this.#isRefused = true;
       this.#first.resolve({ by: "unauthorized" });
     } else if (event === "ms.channel.timeOut") this.#first.resolve({ by: "timeOut" });
-    else if (event === "ms.error") this.#first.resolve({ by: "error" });
-    else if (event === "ms.remote.imeStart") this.#hasFocus = true;
+    else if (event === "ms.error") {
+      // Only the text names the message that the error is about (3.2).
+      if (text(asJson(message["data"])["message"])?.includes("ms.remote.control")) this.#unknown++;
+      this.#first.resolve({ by: "error" });
+    } else if (event === "ms.remote.imeStart") this.#hasFocus = true;
     else if (event === "ms.remote.imeEnd") this.#hasFocus = false;
     else this.pendingRequest(event)?.resolve(message);
   }
@@ -165,7 +170,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
 
   /** Sends messages. The TV's refusal of the first ones takes a moment (3.4). */
   async #sendAll(all: readonly string[], signal: AbortSignal): Promise<void> {
-    const known = this.#answersPings;
+    const [known, unknown] = [this.#answersPings, this.#unknown];
     const isRead = this.sendWithoutAnswer((line) => {
       for (const message of all) line.send(message);
       // zapd does not wait again for a TV that answers no ping (3.4).
@@ -174,6 +179,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
     this.#answersPings ||= answered;
     this.#requireAccess();
+    if (this.#unknown > unknown) throw takesNoKeys();
     // It has answered before: what it does not answer now, it has not read.
     if (known && !answered) this.destroy();
     if (!this.alive) throw hungUp("closed the connection, or stopped answering, before it confirmed the command");

@@ -147,6 +147,8 @@ export class Channel {
   #handleControl(params: JsonObject): void {
     const model = this.#model;
     const { Cmd, DataOfCmd, TypeOfRemote } = params;
+    if (model.options.traits.knowsNoKeys)
+      return this.#send({ event: "ms.error", data: { message: "unrecognized method value : ms.remote.control" } });
     if (!this.#isAdmitted || model.options.traits.refusesKeys) {
       if (TypeOfRemote === "SendRemoteKey")
         pushCapped(model.received.keys, { code: String(DataOfCmd), how: "Click", outcome: "refused" });

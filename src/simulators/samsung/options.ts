@@ -73,6 +73,8 @@ class Traits {
   newTokens = false;
   /** Admits a client and refuses it after the first key: some Frames of 2020. */
   refusesKeys = false;
+  /** Admits a client and answers each key with an error (tavicu/homebridge-samsung-tizen#225). */
+  knowsNoKeys = false;
   /** Opening the channel turns the set on. */
   socketWakes = false;
   /** The time from then until it reports to be on. */
