@@ -90,7 +90,8 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     return work();
   }
 
-  const openRemote = (signal: AbortSignal) => command(signal, () => reconnecting.use(signal, { eager: true }));
+  const openRemote = (signal: AbortSignal) =>
+    command(signal, () => unlessSlept(reconnecting.use(signal, { eager: true })));
 
   async function withRemote<T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>): Promise<T> {
     const session = await openRemote(signal);

@@ -2,6 +2,7 @@
  * Apps (smart-tvs.md 3.3): from the TV's own list where it gives one, else those that are known, each requested by its
  * id. The apps it has are remembered, since the app on the screen is found by asking app by app.
  */
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import type { Confirmed, DeepLink, Emit, PlatformApp } from "../platform.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
@@ -58,7 +59,7 @@ export class Apps {
     signal: AbortSignal,
   ): Promise<Confirmed> {
     const listed = this.#target.memory.apps?.find((app) => app.id === id);
-    const hasStatus = !listed?.native && (await this.#rest.app(id, signal)) !== null;
+    const hasStatus = !listed?.native && (await unlessSlept(this.#rest.app(id, signal))) !== null;
     // The TV's own apps, whose ids have dots, have no status, and may be installed all the same.
     const native = listed?.native ?? (!hasStatus && id.includes("."));
     if (!hasStatus && !native) throw noSuchApp(id);
@@ -75,7 +76,7 @@ export class Apps {
   }
 
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
-    const app = await this.current(signal);
+    const app = await unlessSlept(this.current(signal));
     if (app === null) return null;
     await this.#rest.stop(app.platformId, signal);
     const isClosed = async () => !(await this.#rest.app(app.platformId, signal))?.visible;

@@ -1,5 +1,6 @@
 /** Power (smart-tvs.md 1.2, 3.3): HTTP is asked first, since opening the WebSocket turns some TVs on. */
 import { hasReason, inStandby } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted, sleep, until } from "../../system/sleep.ts";
 import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
@@ -52,7 +53,7 @@ export function powerOf(
       },
     }),
     async off(signal) {
-      if ((await isOn(signal)) === false) return;
+      if ((await unlessSlept(isOn(signal))) === false) return;
       const session = await openRemote(signal);
       // The TV closes the connection as it turns off.
       await (target.memory.frame ? hold(session, signal) : session.press(powerKey, "Click", signal)).catch(

@@ -109,13 +109,13 @@ function cannotBeWoken(): ZapdError {
 async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSignal): Promise<void> {
   const { state } = registered;
   if (key === "mute") {
-    await state.refresh(signal, ["volume"]);
+    await unlessSlept(state.refresh(signal, ["volume"]));
     return registered.command(uris.setMute, { mute: !state.volume?.muted }, signal);
   }
   if (key === "play-pause") return controlPlayer(registered, "toggle", signal);
   if (key === "play" || key === "pause") return controlPlayer(registered, key, signal);
   if (key.startsWith("input-") && key !== "input-tuner") {
-    const ids = (await registered.inputs(signal)).map(({ id }) => id);
+    const ids = (await unlessSlept(registered.inputs(signal))).map(({ id }) => id);
     const inputId = inputIdOf(key, ids);
     if (inputId === undefined) throw new ZapdError("unsupported_key", `has no input for ${key}`);
     return registered.command(uris.switchInput, { inputId }, signal);

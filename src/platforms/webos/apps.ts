@@ -1,5 +1,6 @@
 /** Apps: launched with a deep link and seen in the foreground, and closed (smart-tvs.md 2.4). */
 import { ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { WebosError } from "./failures.ts";
@@ -37,7 +38,7 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   const { state } = registered;
   // What has changed may not have been pushed yet.
   state.invalidate();
-  await state.refresh(signal, ["app"]);
+  await unlessSlept(state.refresh(signal, ["app"]));
   const { app: id } = state;
   // Without a foreground app to read, HOME is the safe way to leave whatever runs.
   if (state.foregroundId === null) await registered.pointer.press("HOME", signal);

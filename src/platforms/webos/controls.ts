@@ -2,6 +2,7 @@
  * What an LG TV can do beside keys: volume, playback, files, inputs, channels, icons, messages (smart-tvs.md 2.4, 2.5).
  */
 import { ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
@@ -91,7 +92,7 @@ export function controlsOf(
 /** Sets a level of 0 to 100, on the TV's own scale. With a soundbar a TV would accept it and do nothing (2.5). */
 async function setLevel(registered: RegisteredSession, level: number, signal: AbortSignal): Promise<void> {
   const { state } = registered;
-  await state.refresh(signal, ["volume"]);
+  await unlessSlept(state.refresh(signal, ["volume"]));
   if (hidesLevel(registered))
     throw new ZapdError(
       "unsupported_operation",
@@ -116,7 +117,7 @@ export async function controlPlayer(
   signal: AbortSignal,
 ): Promise<void> {
   const { state } = registered;
-  await state.refresh(signal, ["media"]);
+  await unlessSlept(state.refresh(signal, ["media"]));
   const { status } = state.playback ?? {};
   // A TV that does not report what it plays gets play and pause in turn.
   const isPlaying = status === undefined ? registered.lastMedia === "play" : status === "playing";
@@ -157,7 +158,7 @@ function unsupportedOrThrow(error: unknown): WebosError {
 }
 
 async function selectInput(registered: RegisteredSession, id: string, signal: AbortSignal): Promise<void> {
-  const input = (await registered.inputs(signal)).find(({ word }) => word === id);
+  const input = (await unlessSlept(registered.inputs(signal))).find(({ word }) => word === id);
   if (!input) throw new ZapdError("invalid_payload", `no longer has the input ${JSON.stringify(id)}`);
   await registered.command(uris.switchInput, { inputId: input.id }, signal);
 }

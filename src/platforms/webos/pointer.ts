@@ -1,5 +1,6 @@
 /** The second socket of a TV, for buttons: lines of text that are never answered (smart-tvs.md 2.4). */
 import { closedBeforeSending, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketConnection } from "../../transport/websocket.ts";
@@ -30,7 +31,7 @@ export class Pointer {
    * read.
    */
   async press(button: string, signal: AbortSignal): Promise<void> {
-    const line = this.#line?.open ? this.#line : await this.#open(signal);
+    const line = this.#line?.open ? this.#line : await unlessSlept(this.#open(signal));
     line.send(`type:button\nname:${button}\n\n`);
     const known = this.#answersPings;
     // zapd does not wait again for a TV that answers no ping.

@@ -45,7 +45,7 @@ export function powerOf(
     },
     async off(signal) {
       const registered = await unlessSlept(readyForCommand(reconnecting, signal));
-      await registered.state.refresh(signal, ["power", "app"]);
+      await unlessSlept(registered.state.refresh(signal, ["power", "app"]));
       // Turning off a TV in standby would turn it on (2.5).
       if (registered.state.isOff) return;
       await turnOff(reconnecting, registered, emit, signal).catch((error: unknown) => {

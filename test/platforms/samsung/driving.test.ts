@@ -187,6 +187,16 @@ describe("prompts and deadlines", () => {
     await until("nothing is open", () => one.set.state.channels.open === 0);
   });
 
+  test("R14 a key that the machine slept through while the TV was connected to is not sent", async () => {
+    const one = await line({ asks: "always", prompt: "wait" });
+    const pressing = failure(press(one, "home"));
+    await until("it is connected", () => one.set.state.prompting);
+    passed.ms = 8_000;
+    one.set.answerPrompt(true);
+    expect((await pressing).code).toBe("device_busy");
+    expect(one.set.received.keys).toEqual([]);
+  });
+
   test("apps of a TV that shows its prompt again are the known ones", async () => {
     const one = await line({ year: 2019, asks: "always", prompt: "wait" }, undefined, 800);
     expect((await one.connection.apps?.list?.(never))?.map(({ id }) => id)).toContain("netflix");

@@ -5,7 +5,7 @@ import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { until } from "../../support/http-device.ts";
 import { turnOn } from "../../support/platform-host.ts";
 import { failure, never, passing, press, state, tidy } from "../harness.ts";
-import { line } from "./harness.ts";
+import { line, wordedLine } from "./harness.ts";
 
 const passed = passing();
 tidy();
@@ -28,6 +28,30 @@ describe("keys, apps and text", () => {
       expect([name, one.set.state.playback]).toEqual([name, status]);
     }
   });
+
+  test.each([
+    ["mute", "getVolume", "setMute"],
+    ["play", "getForegroundAppInfo", "play"],
+    ["input-hdmi1", "getExternalInputList", "switchInput"],
+    ["up", "getPointerInputSocket", "none"],
+  ] as const)(
+    "R14 %s is not sent when the machine slept while the answer to %s was awaited",
+    async (name, before, word) => {
+      const asked: string[] = [];
+      const answers: Record<string, object | null> = {};
+      const one = await wordedLine(answers, 1_000, (said) => void asked.push(said));
+      await state(one);
+      // By then what it has reported is asked for again.
+      await Bun.sleep(150);
+      answers[before] = null;
+      asked.length = 0;
+      const pressing = failure(press(one, name));
+      await until("it is asked", () => asked.includes(before));
+      passed.ms = 8_000;
+      expect((await pressing).code).toBe("device_busy");
+      expect(asked).not.toContain(word);
+    },
+  );
 
   test("a deep link is sent in the TV's own words", async () => {
     const one = await line();
