@@ -4,6 +4,7 @@
  */
 import { closedBeforeSending } from "../api/errors.ts";
 import type { PlatformHost } from "../platforms/platform.ts";
+import { stopwatch } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
 import { hungUp } from "./http-connection.ts";
 import { isJson, type Json, readJson } from "./json.ts";
@@ -29,6 +30,8 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
   #line: L | undefined;
   #holds = 0;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
+  /** Since the last heartbeat, counting the machine's sleep, during which the device may have closed the connection. */
+  #sinceHeartbeat: () => number = () => 0;
   readonly #onEnd: ((end: SessionEnd & { readonly why: ConnectionEnd }) => void)[] = [];
   /** The device has told that it goes off: the session is not to be reopened in the background. */
   leaving = false;
@@ -43,9 +46,11 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     const line = await this.connect((why) => this.#ended(why), signal);
     this.#line = line;
     if (!line.open) return this;
+    this.#sinceHeartbeat = stopwatch();
     this.#heartbeat = setInterval(() => {
-      if (performance.now() - line.lastReceivedAt > silenceTimeoutMs) line.destroy();
+      if (this.silentForMs > silenceTimeoutMs) line.destroy();
       else this.sendHeartbeat(line);
+      this.#sinceHeartbeat = stopwatch();
     }, heartbeatMs);
     this.#heartbeat.unref?.();
     return this;
@@ -64,9 +69,10 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     this.#holds = Math.max(0, this.#holds + by);
   }
 
-  /** Milliseconds since the last byte came. */
+  /** Milliseconds since the last byte came, or that the machine has slept since the last heartbeat. */
   get silentForMs(): number {
-    return performance.now() - (this.#line?.lastReceivedAt ?? 0);
+    const silentMs = performance.now() - (this.#line?.lastReceivedAt ?? 0);
+    return Math.max(silentMs, this.#sinceHeartbeat() - this.#options.heartbeatMs);
   }
 
   /** SHA-256 of the certificate that the device showed; `null` without TLS. */

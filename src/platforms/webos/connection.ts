@@ -109,7 +109,9 @@ export class RegisteredSession implements Session {
   /** Fails with `device_unreachable` when the TV is gone although its socket is still open (2.2). */
   async requireAlive(signal: AbortSignal): Promise<void> {
     const { session, state } = this;
-    if (session.sinceMessageMs < recentMs && !state.isStale("power", recentMs)) return;
+    // Only `silentForMs` counts the machine's sleep, after which the first key would be lost.
+    if (session.sinceMessageMs < recentMs && session.silentForMs < recentMs && !state.isStale("power", recentMs))
+      return;
     if (await state.poll("power", deadline(livenessTimeoutMs, signal))) return;
     signal.throwIfAborted();
     session.destroy();
