@@ -17,7 +17,6 @@ export class Pointer {
   readonly #platformHost: PlatformHost;
   #line: WebSocketConnection | undefined;
   #opening: Promise<WebSocketConnection> | undefined;
-  #closed = false;
   /** Whether the TV answers pings; `null` before the first. */
   #answersPings: boolean | null = null;
 
@@ -45,7 +44,6 @@ export class Pointer {
   }
 
   close(): void {
-    this.#closed = true;
     this.#line?.destroy();
     this.#line = undefined;
   }
@@ -77,17 +75,15 @@ export class Pointer {
         address: { host, port },
         path: url.pathname + url.search,
         tls,
+        // Who knows the path can press buttons.
+        ...(tls && { certificate: this.#session.fingerprint }),
         platformHost: this.#platformHost,
         onText() {},
         onEnd() {},
       },
       signal,
     );
-    if (tls && this.#session.fingerprint !== null && line.fingerprint !== this.#session.fingerprint) {
-      line.destroy();
-      throw new ZapdError("device_error", "showed a different certificate on its connection for buttons");
-    }
-    if (this.#closed) {
+    if (!this.#session.alive) {
       line.destroy();
       throw closedBeforeSending();
     }

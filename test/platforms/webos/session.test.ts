@@ -4,10 +4,12 @@ import { ZapdError } from "../../../src/api/errors.ts";
 import type { PlatformState, Power } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
+import { Pointer } from "../../../src/platforms/webos/pointer.ts";
 import { WebosSession } from "../../../src/platforms/webos/session.ts";
 import { WebosState } from "../../../src/platforms/webos/state.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { startDevice } from "../../transport/websocket-device.ts";
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
 import { key, line, startWebos, wordedLine, wordedSet } from "./harness.ts";
 
@@ -165,6 +167,21 @@ async function sessionWith(hear: Parameters<typeof wordedSet>[0]): Promise<Webos
   cleanups.push(() => session.destroy());
   return session;
 }
+
+test("the path of the socket for buttons is not sent to another certificate", async () => {
+  const heads: string[] = [];
+  const stranger = await startDevice(true, (_socket, head) => heads.push(head));
+  cleanups.push(() => stranger.stop());
+  const session = {
+    alive: true,
+    fingerprint: "00".repeat(32),
+    endpoint: { host: "127.0.0.1" },
+    request: async () => ({ socketPath: `wss://127.0.0.1:${stranger.port}/secret` }),
+  };
+  const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
+  expect((await failure(pointer.press("HOME", never))).code).toBe("device_unproven");
+  expect(heads).toEqual([]);
+});
 
 describe.concurrent("state", () => {
   test.each(["2018", "2021", "2023"] as const)(
