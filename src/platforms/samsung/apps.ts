@@ -7,7 +7,7 @@ import { until } from "../../system/sleep.ts";
 import type { Confirmed, DeepLink, Emit, PlatformApp } from "../platform.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { type AppStatus, appOf, type ListedApp, metaTagOf, readApps } from "./protocol.ts";
-import { noSuchApp, type Rest } from "./rest.ts";
+import { noSuchApp, type Rest, refused } from "./rest.ts";
 import { knownApps } from "./services.ts";
 import type { RemoteSession } from "./session.ts";
 
@@ -67,6 +67,7 @@ export class Apps {
     if (native || metaTag !== "") {
       const status = await (await open()).launch(id, native, metaTag, signal);
       if (status === 404) throw noSuchApp(id);
+      if (status !== null && status >= 400) throw refused({ status });
     } else await this.#rest.launch(id, signal);
     if (native) return null;
     const isShown = async () => (await this.#rest.app(id, signal))?.visible === true;

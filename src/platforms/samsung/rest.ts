@@ -113,7 +113,7 @@ export function noSuchApp(id: string): ZapdError {
   });
 }
 
-function refused({ status }: Answer): DeviceError {
+export function refused({ status }: Pick<Answer, "status">): DeviceError {
   return new DeviceError("device_refused", `refused the request: it answered ${status}`, {
     phase: "answered",
     reason: "denied",

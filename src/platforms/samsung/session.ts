@@ -204,6 +204,8 @@ export function remoteOf(
 ): Remote {
   let tooManyClientsAt = Number.NEGATIVE_INFINITY;
   let waking = 0;
+  /** The last token that the TV gave. */
+  let lastToken: string | null = null;
   const pacer = new KeyPacer();
   const prompts = new Prompts(target, emit);
 
@@ -213,8 +215,10 @@ export function remoteOf(
     if (prompts.isLeftAlone) throw promptedAgain();
     if (performance.now() - tooManyClientsAt < tooManyClientsMs) throw tooManyClients();
     const { power, facts, memory } = await rest.info(signal);
-    if (waking === 0 && power === "standby") throw inStandby();
-    const token = secret.read()?.token ?? null;
+    const isAsleep = power === "standby";
+    if (waking === 0 && isAsleep) throw inStandby();
+    const kept = secret.read()?.token;
+    const token = kept === undefined ? null : (lastToken ?? kept);
     const options = { address: target, tls: isSecure(target), certificate: pinOf(target), token };
     const session = new RemoteSession(options, platformHost, pacer);
     session.onEnd(({ why }) => {
@@ -225,7 +229,7 @@ export function remoteOf(
     });
     try {
       await session.open(signal);
-      await admit(session, signal);
+      await admit(session, isAsleep, signal);
     } catch (error) {
       session.destroy();
       throw error;
@@ -234,7 +238,7 @@ export function remoteOf(
     return session;
   }
 
-  async function admit(session: RemoteSession, signal: AbortSignal): Promise<void> {
+  async function admit(session: RemoteSession, isAsleep: boolean, signal: AbortSignal): Promise<void> {
     const { secret } = target;
     const expired = AbortSignal.timeout(platformHost.requestTimeoutMs());
     const admission = await session.admission(AbortSignal.any([signal, expired])).catch((error: unknown) => {
@@ -245,14 +249,21 @@ export function remoteOf(
       const { token } = admission;
       const kept = secret.read();
       // Each connection may bring a new token (3.2).
-      if (token !== null && kept && token !== kept.token) await secret.keep({ ...kept, token });
+      if (token === null || !kept) return;
+      lastToken = token;
+      // Keys go on also where it cannot be saved, as on a full disk (SECURITY.md R9).
+      const unsaved = () => platformHost.debug(`${target.host}: the new token of the TV could not be saved`);
+      if (token !== kept.token) await secret.keep({ ...kept, token }).catch(unsaved);
       return;
     }
     if (admission?.by === "error") throw encrypted();
     if (admission?.by === "unauthorized") {
+      lastToken = null;
       await secret.drop();
       throw accessRevoked();
     }
+    // The dark screen shows no prompt. A magic packet may still wake the TV.
+    if (admission === null && isAsleep) throw inStandby();
     // The prompt is on the screen, and closes with the connection.
     prompts.shown();
     throw promptedAgain();

@@ -188,7 +188,7 @@ export class Channel {
     if (event === "ed.apps.launch") {
       const { appId, metaTag } = objectIn(data);
       const isThere = model.launch(String(appId), "channel", typeof metaTag === "string" ? metaTag : "");
-      this.#send({ event, from: "host", data: isThere ? 200 : 404 });
+      this.#send({ event, from: "host", data: isThere ? model.options.traits.launchStatus : 404 });
     }
   }
 }

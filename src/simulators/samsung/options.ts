@@ -75,6 +75,8 @@ class Traits {
   refusesKeys = false;
   /** Admits a client and answers each key with an error (tavicu/homebridge-samsung-tizen#225). */
   knowsNoKeys = false;
+  /** The status with which it answers the launch of an app that it has; no source names another one. */
+  launchStatus = 200;
   /** Opening the channel turns the set on. */
   socketWakes = false;
   /** The time from then until it reports to be on. */

@@ -1,5 +1,6 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
 import { afterAll, describe, expect, test } from "bun:test";
+import { ZapdError } from "../../../src/api/errors.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
@@ -179,6 +180,13 @@ describe("prompts and deadlines", () => {
     expect(one.kept()).not.toBeNull();
   });
 
+  test("a TV in standby that says nothing over its connection has shown no request, and is woken by a packet", async () => {
+    const one = await line({ traits: { silent: true } }, undefined, 800);
+    await one.set.powerOff();
+    await turnOn(one.connection, one.target, never);
+    expect([one.set.state.power, one.target.memory.prompted]).toEqual(["on", undefined]);
+  });
+
   test("a TV that sends no first event times out", async () => {
     const one = await line({ traits: { silent: true } }, undefined, 800);
     const begun = performance.now();
@@ -258,6 +266,18 @@ describe.concurrent("access", () => {
     expect(one.set.received.tokens).toEqual([token, one.set.state.tokens[1] ?? ""]);
     expect(one.kept()?.token).toBe(one.set.state.tokens[2] ?? "");
     expect(one.kept()?.certificate).toBe(one.set.fingerprint);
+  });
+
+  test("goes on with a new token that could not be saved", async () => {
+    const one = await line({ traits: { newTokens: true } });
+    Object.assign(one.target.secret, { keep: () => Promise.reject(new ZapdError("storage_error", "is full")) });
+    for (let round = 0; round < 2; round++) {
+      await press(one, "home");
+      one.set.hangUp();
+      await until("it has hung up", () => one.set.state.channels.open === 0);
+    }
+    expect(one.set.received.tokens).toEqual([token, one.set.state.tokens[1] ?? ""]);
+    expect(one.kept()?.token).toBe(token);
   });
 
   test("ends when the TV refuses the token: the error says so, and the token is dropped", async () => {
@@ -453,6 +473,12 @@ describe.concurrent("apps", () => {
       { id: "org.tizen.browser", by: "channel", link: "url=http%3A%2F%2Fx%2F" },
     ]);
     expect((await state(one)).app).toBeNull();
+  });
+
+  test("a launch that the TV refuses fails", async () => {
+    const one = await line({ traits: { launchStatus: 500 } });
+    const launched = one.connection.apps?.launch?.("111299001912", { content_id: "v=abc" }, never);
+    expect((await failure(Promise.resolve(launched))).code).toBe("device_refused");
   });
 });
 
