@@ -50,7 +50,8 @@ export async function register(
   try {
     const within = deadline(session.timeoutMs, signal);
     const newKey = await session.register(registration(key), closeSoon, within);
-    if (newKey !== null && newKey !== key) await secret.keep({ ...kept, key: newKey });
+    // Commands go on also where it cannot be saved, as on a full disk (SECURITY.md R9).
+    if (newKey !== null && newKey !== key) await secret.keep({ ...kept, key: newKey }).catch(() => {});
   } catch (error) {
     if (isRefusal(error)) {
       await secret.drop();

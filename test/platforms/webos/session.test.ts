@@ -64,6 +64,12 @@ describe.concurrent("endpoints", () => {
     expect([code, message]).toEqual(["device_timeout", "did not answer within 0.8 s"]);
   });
 
+  test("a TV whose new key cannot be saved is driven all the same", async () => {
+    const one = await wordedLine({ register: { "client-key": "new" } });
+    Object.assign(one.target.secret, { keep: () => Promise.reject(new ZapdError("storage_error", "is full")) });
+    expect((await state(one)).power).toBe("on");
+  });
+
   test("when the remembered port is closed, the other is tried", async () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
