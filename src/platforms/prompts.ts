@@ -4,6 +4,8 @@
  */
 import type { Emit, Target } from "./platform.ts";
 
+export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
+
 const firstPauseMs = 60_000;
 const maxPrompts = 5;
 

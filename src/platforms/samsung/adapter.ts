@@ -20,8 +20,8 @@ import {
   type StatePart,
   type VolumeControl,
 } from "../platform.ts";
+import { pairHint } from "../prompts.ts";
 import { Apps } from "./apps.ts";
-import { pairHint } from "./failures.ts";
 import { identifySamsung, queries } from "./identity.ts";
 import { allInputs, allKeys, hasInputs, inputCodeOf, keysOf } from "./keys.ts";
 import { type SamsungMemory, type SamsungSecret, type SamsungTarget, samsungMemory, samsungSecret } from "./memory.ts";

@@ -1,8 +1,8 @@
 /** Why a TV does not accept zapd (smart-tvs.md 3.2, 3.4), each with the setting to change. */
 import { DeviceError, pairingRequired } from "../../api/errors.ts";
+import { pairHint } from "../prompts.ts";
 
 const manager = "Settings > General > External Device Manager > Device Connection Manager";
-export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 /** Once denied, a TV refuses without a prompt until the entry is removed. */
 export const deniedHint = `On the TV: ${manager} > Device List: remove zapd or allow it, then run zapd pair {device} again`;
 /** By default some TVs show a prompt with every connection. */

@@ -4,7 +4,7 @@
  */
 import { hasReason, inStandby, pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { stopwatch } from "../../system/clock.ts";
-import { type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
+import { closedDuringPairing, type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
 import { deniedHint, noPopupHint, promptHint, tooManyClientsHint } from "./failures.ts";
 import { requestInfoAt } from "./identity.ts";
 import type { SamsungMemory, SamsungSecret, SamsungTarget } from "./memory.ts";
@@ -99,8 +99,5 @@ function explain(error: unknown): unknown {
       cause: error,
     });
   if (!hasReason(error, "closed")) return error;
-  return pairingFailed("closed", "closed the connection during pairing", {
-    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
-    cause: error,
-  });
+  return closedDuringPairing(error);
 }

@@ -2,7 +2,7 @@
  * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which shows whether it accepts zapd.
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
-import { closedBeforeSending, inStandby, ZapdError } from "../../api/errors.ts";
+import { inStandby, turningOffOrStarting, ZapdError } from "../../api/errors.ts";
 import { neverAborted, orAborted, sleep, until } from "../../system/sleep.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
@@ -84,11 +84,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     this.#pacer = pacer;
     this.#first.promise.catch(() => {});
     this.onEnd(({ why }) =>
-      this.#first.reject(
-        why.code === tooManyClientsCode
-          ? tooManyClients()
-          : closedBeforeSending("closed the connection: it is turning off or still starting"),
-      ),
+      this.#first.reject(why.code === tooManyClientsCode ? tooManyClients() : turningOffOrStarting()),
     );
   }
 

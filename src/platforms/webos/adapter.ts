@@ -13,6 +13,7 @@ import {
   type Platform,
   type PlatformHost,
 } from "../platform.ts";
+import { pairHint } from "../prompts.ts";
 import { launchApp, stopApp } from "./apps.ts";
 import { type RegisteredSession, readyForCommand, sessionWith } from "./connection.ts";
 import { controlPlayer, controlsOf } from "./controls.ts";
@@ -21,7 +22,7 @@ import { asUnsupportedKey } from "./failures.ts";
 import { identifyWebos } from "./identity.ts";
 import { inputIdOf, keysOf, webosKeys } from "./keys.ts";
 import { type WebosMemory, type WebosSecret, type WebosTarget, webosMemory, webosSecret } from "./memory.ts";
-import { pairHint, pairWebos } from "./pairing.ts";
+import { pairWebos } from "./pairing.ts";
 import { powerOf } from "./power.ts";
 import { isWebosAppId, uris } from "./protocol.ts";
 import { type Topic, topicsOf } from "./state.ts";

@@ -1,5 +1,5 @@
 /** The session with a paired TV: what it pushes, its pointer socket, and the titles of its apps. */
-import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
+import { DeviceError, hasCode, hasReason, turningOffOrStarting } from "../../api/errors.ts";
 import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, flag } from "../../transport/json.ts";
@@ -7,7 +7,6 @@ import { ReconnectingSession, type Session, type SessionEnd } from "../../transp
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
 import { Prompts } from "../prompts.ts";
 import type { Greeting } from "./endpoints.ts";
-import { turningOffOrStarting } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { notPaired, promptedAgain, register } from "./pairing.ts";

@@ -1,7 +1,7 @@
 /**
  * Errors that a TV answers with (smart-tvs.md 2.4), and reasons why a device may not be the paired TV (SECURITY.md 2.4).
  */
-import { closedBeforeSending, DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { number, text } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
@@ -73,11 +73,6 @@ function printable(words: string): string {
   const plain = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, " ").trim();
   const characters = [...plain];
   return characters.length > longest ? `${characters.slice(0, longest).join("")} …` : plain;
-}
-
-/** TVs accept a connection and close it while they turn off or start (2.5). No command was sent. */
-export function turningOffOrStarting(): DeviceError {
-  return closedBeforeSending("closed the connection: it is turning off or still starting");
 }
 
 /** Why the device that answers cannot be accepted as the paired TV. */

@@ -1,10 +1,18 @@
 /** Registration (smart-tvs.md 2.3): with a client key, or by a prompt that the user accepts. */
-import { type DeviceError, hasReason, pairingFailed, pairingRequired } from "../../api/errors.ts";
+import { type DeviceError, hasReason, pairingFailed, pairingRequired, turningOffOrStarting } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
+import {
+  closedDuringPairing,
+  type KeptSecret,
+  type Paired,
+  type Pairing,
+  type PlatformHost,
+  pairingCancelled,
+} from "../platform.ts";
+import { pairHint } from "../prompts.ts";
 import type { Greeting } from "./endpoints.ts";
-import { turningOffOrStarting, WebosError } from "./failures.ts";
+import { WebosError } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosSecret, WebosTarget } from "./memory.ts";
 import { isProven, openToPair, pairedMemory } from "./proof.ts";
@@ -17,8 +25,6 @@ const promptTimeoutMs = 60_000;
 const promptDelayMs = 1_500;
 /** Some firmware shows its prompt and still accepts the known key within a second. */
 const promptGraceMs = 1_200;
-
-export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
 
 export function notPaired(): DeviceError {
   return pairingRequired("accepts no commands: it is not paired with zapd", pairHint, "connect");
@@ -171,8 +177,5 @@ function pairingFailure(error: unknown): unknown {
 
 function explainClosed(error: unknown): unknown {
   if (!hasReason(error, "closed") || error.phase !== "sent") return error;
-  return pairingFailed("closed", "closed the connection during pairing", {
-    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
-    cause: error,
-  });
+  return closedDuringPairing(error);
 }

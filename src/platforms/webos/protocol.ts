@@ -17,7 +17,6 @@ export const uris = {
   insertText: "ssap://com.webos.service.ime/insertText",
   launchPoints: "ssap://com.webos.applicationManager/listLaunchPoints",
   launch: "ssap://system.launcher/launch",
-  open: "ssap://system.launcher/open",
   close: "ssap://system.launcher/close",
   network: "ssap://com.webos.service.connectionmanager/getinfo",
   pointer: "ssap://com.webos.service.networkinput/getPointerInputSocket",
@@ -261,7 +260,7 @@ export function iconOf(payload: Payload, platformId: string): URL | null {
 export function viewerPayload({ url, mime, title, image }: MediaItem): Payload {
   return {
     target: url,
-    ...(mime !== null && { mimeType: mime }),
+    mimeType: mime,
     ...(title !== null && { title }),
     ...(image !== null && { iconSrc: image }),
   };
