@@ -104,8 +104,8 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
   /** Fails with `device_unreachable` or `device_error`; `onEnd` is called once, when an open connection ends. */
   protected abstract connect(onEnd: (why: ConnectionEnd) => void, signal: AbortSignal): Promise<L>;
 
-  /** Sends something that the device answers. */
-  protected abstract sendHeartbeat(line: L): void;
+  /** Sends something that the device answers. Not needed where it pings by itself. */
+  protected sendHeartbeat(_line: L): void {}
 
   /** Sends a request and waits for its answer. Fails with `device_unreachable` when the connection has ended before, `device_error` when it ends meanwhile. */
   protected async sendRequest(id: number | string, send: (line: L) => void, signal: AbortSignal): Promise<T> {

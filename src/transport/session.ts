@@ -21,11 +21,8 @@ export interface SessionEnd {
 }
 
 export interface ReconnectingOptions<S extends Session> {
-  /**
-   * Opens a session. `inBackground`: no caller waits for it, and it must not make the device show anything. `ended` is called
-   * once when the session ends by itself.
-   */
-  open(signal: AbortSignal, inBackground: boolean, ended: (end: SessionEnd) => void): Promise<S>;
+  /** Opens a session. `ended` is called once when the session ends by itself. */
+  open(signal: AbortSignal, ended: (end: SessionEnd) => void): Promise<S>;
   onEnd?(end: SessionEnd): void;
   /** Called when the device answers that it must be paired with first, before the caller is. */
   onRefused?(): void;
@@ -129,7 +126,7 @@ export class ReconnectingSession<S extends Session> {
     try {
       // A tick later, when `#opening` is set.
       await null;
-      session = await this.#options.open(signal, inBackground, (end) => {
+      session = await this.#options.open(signal, (end) => {
         earlyEnd = end;
         if (session) this.#ended(session, end);
       });
@@ -187,7 +184,7 @@ export class ReconnectingSession<S extends Session> {
     debug(`the connection broke; zapd connects again in ${Math.round(delayMs)} ms`);
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
-      if (!this.#closed && !this.current && !this.#opening && this.#isInUse()) this.#open(true);
+      if (!this.current && !this.#opening && this.#isInUse()) this.#open(true);
     }, delayMs);
     this.#retry.unref?.();
   }
@@ -207,7 +204,7 @@ export class ReconnectingSession<S extends Session> {
     const leftMs = Math.max(0, this.#usedAt + ms - performance.now());
     this.#idle = setTimeout(() => {
       const session = this.#session;
-      if (!session || this.#closed) return;
+      if (!session) return;
       if (this.#isInUse() || session.pending > 0) return this.#closeWhenIdle();
       this.#options.debug("the connection has not been used for a while; zapd closes it");
       this.drop();

@@ -61,7 +61,7 @@ export class AndroidTv {
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: ({ retry }) => emit({ type: "disconnected", why: retry ? "hung_up" : "going_off" }),
       onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
-      open: (signal, _inBackground, ended) => this.#open(signal, ended),
+      open: (signal, ended) => this.#open(signal, ended),
     });
   }
 

@@ -93,9 +93,6 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     if (!this.alive) throw closedBeforeSending("closed the connection before it was ready");
   }
 
-  /** The TV pings us. */
-  protected sendHeartbeat(): void {}
-
   /** Whether the TV has been silent for longer than it should be. */
   get isDoubtful(): boolean {
     return this.silentForMs > doubtfulMs;

@@ -47,7 +47,7 @@ export class CastDevice {
     this.#reconnecting = new ReconnectingSession<CastSession>({
       debug: (message) => platformHost.debug(`${target.host}: ${message}`),
       onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
-      open: async (signal, _inBackground, ended) => {
+      open: async (signal, ended) => {
         const session = new CastSession(target, platformHost);
         await session.open(deadline(platformHost.requestTimeoutMs(), signal));
         try {

@@ -126,7 +126,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     return readDeviceInfo(answers.filter(isJson));
   }
 
-  protected sendHeartbeat(): void {
+  protected override sendHeartbeat(): void {
     this.#send(namespaces.heartbeat, receiverId, { type: "PING" });
   }
 

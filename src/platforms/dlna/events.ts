@@ -41,7 +41,7 @@ export class Events {
     this.#session = new ReconnectingSession({
       idleMs,
       debug: (message) => options.debug(`events: ${message}`),
-      open: (signal, _unasked, ended) => this.#open(signal, ended),
+      open: (signal, ended) => this.#open(signal, ended),
       onEnd: () => options.ended(),
     });
   }

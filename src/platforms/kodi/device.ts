@@ -85,7 +85,7 @@ export class KodiDevice {
         this.#forgetVerification();
         emit({ type: "disconnected", why: "hung_up" });
       },
-      open: async (signal, _inBackground, ended) => {
+      open: async (signal, ended) => {
         const address = { host: target.host, port: this.#socketPort ?? defaultSocketPort };
         // Calls over HTTP, which may wait for it before a login, are still answered in time where a firewall drops the socket's port.
         const options = hasWeb ? { handshakeTimeoutMs: platformHost.requestTimeoutMs() / 2 } : {};

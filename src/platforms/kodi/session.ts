@@ -37,7 +37,7 @@ export class KodiSession extends WebSocketRpc<unknown> {
     this.destroy();
   }
 
-  protected sendHeartbeat(): void {
+  protected override sendHeartbeat(): void {
     this.call("JSONRPC.Ping", {}, neverAborted).catch(() => {});
   }
 

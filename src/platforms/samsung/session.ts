@@ -130,8 +130,6 @@ export class RemoteSession extends WebSocketRpc<Json> {
     return number(await this.#ask("ed.apps.launch", messages.launch(id, native, metaTag), 2_000, signal));
   }
 
-  protected sendHeartbeat(): void {}
-
   protected received(message: Json): void {
     const event = text(message["event"]) ?? "";
     if (event === "ms.channel.connect")
@@ -205,7 +203,7 @@ export function remoteOf(
   const pacer = new KeyPacer();
   const prompts = new Prompts(target, emit);
 
-  async function open(signal: AbortSignal, _inBackground: boolean, ended: (end: { retry: false }) => void) {
+  async function open(signal: AbortSignal, ended: (end: { retry: false }) => void) {
     const { secret } = target;
     if (isSecure(target) && !secret.read()?.token) throw notPaired();
     if (prompts.isLeftAlone) throw promptedAgain();

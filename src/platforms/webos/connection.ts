@@ -153,7 +153,7 @@ export function sessionWith(
     debug: (message) => platformHost.debug(`${target.host}: ${message}`),
     onEnd: () => emit({ type: "disconnected", why: "hung_up" }),
     onRefused: () => emit({ type: "facts", facts: { access: "unpaired" } }),
-    async open(signal, _inBackground, ended) {
+    async open(signal, ended) {
       const { secret } = target;
       if (!secret.read()?.key) throw notPaired();
       if (prompts.isLeftAlone) throw promptedAgain();

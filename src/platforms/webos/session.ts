@@ -88,7 +88,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
     return this.#askInTime(id, "subscribe", uri, {}, signal);
   }
 
-  protected sendHeartbeat(line: WebSocketConnection): void {
+  protected override sendHeartbeat(line: WebSocketConnection): void {
     line.ping();
   }
 
