@@ -16,13 +16,13 @@ export const accessRevoked = () => pairingRequired("no longer accepts the pairin
 export const promptedAgain = () =>
   pairingRequired("asks with every connection whether zapd may control it", promptHint);
 
-/**
- * The TV accepted the connection, and answered a key with `ms.error`: "unrecognized method value : ms.remote.control" (3.2). TVs of
- * 2014 and 2015 do so, and newer ones whose settings withhold access (tavicu/homebridge-samsung-tizen#225, #479).
- */
+/** The TV accepted the connection, and does not know the message of a key (3.2; tavicu/homebridge-samsung-tizen#225, #479). */
 export function takesNoKeys(): DeviceError {
-  const problem = "accepts the connection, but no keys and no text";
-  return new DeviceError("device_refused", problem, { phase: "answered", reason: "denied", hint: noPopupHint });
+  return new DeviceError("device_refused", "accepts the connection, but no keys and no text", {
+    phase: "answered",
+    reason: "denied",
+    hint: `zapd supports Samsung TVs of 2016 and newer. On such a TV: ${manager} > Device List: remove zapd or allow it, then run zapd pair {device} again`,
+  });
 }
 
 export const tooManyClientsHint = "Close other remote control apps, and try again in a few seconds";
