@@ -12,8 +12,7 @@
 import type { Followed, StreamLine, StreamOptions } from "./client-stream.ts";
 import type { Client } from "./client-types.ts";
 import { type Failure, type PairingReason, toErrorCode, ZapdError } from "./errors.ts";
-import type { Caller } from "./events.ts";
-import { clientHeader, leaseHeader, type OperationName, type OperationRoute, operationRoutes } from "./routes.ts";
+import { leaseHeader, type OperationName, type OperationRoute, operationRoutes } from "./routes.ts";
 
 export type * from "./client-types.ts";
 export { type ErrorCode, type PairingReason, ZapdError } from "./errors.ts";
@@ -89,17 +88,6 @@ export class NotZapdError extends Error {
   override readonly name = "NotZapdError";
 }
 
-/** For a client inside the daemon: nothing listens there, as the calls stay in this process. */
-export function insideClient(by: Caller, ask: NonNullable<ClientOptions["fetch"]>): ClientOptions {
-  return {
-    url: "http://zapd/v1",
-    fetch(request) {
-      request.headers.set(clientHeader, by);
-      return ask(request);
-    },
-  };
-}
-
 export function createClient(options: ClientOptions = {}): Client {
   const call = createCall(options) as (name: OperationName, args?: AnyArguments) => Promise<Answer<unknown>>;
   const methods = (Object.keys(operationRoutes) as OperationName[]).map((name) => {
@@ -125,8 +113,8 @@ export function createCall(options: ClientOptions = {}): Call {
 /** Calls an operation that answers with a picture. */
 export async function readPicture(options: ClientOptions, name: OperationName, args: AnyArguments = {}): Promise<Blob> {
   const response = await sendRequest(options, name, args);
-  // 204: there is none, and the caller asked for an empty answer then.
-  const isPicture = response.status === 204 || response.headers.get("content-type")?.startsWith("image/") === true;
+  // 204: there is none, as the caller wants to hear it.
+  const isPicture = response.status === 204 || response.headers.get("content-type")?.startsWith("image/");
   return isPicture ? response.blob() : readFailure(response);
 }
 
@@ -197,10 +185,12 @@ interface AnyArguments extends Partial<Upload> {
 async function requestOf(base: string, route: OperationRoute, args: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
-  const isDots = (segment: string) => /^\.{1,2}$/.test(segment.trim());
-  if (isDots(id)) throw new ZapdError("device_not_found", `No device is called "${id}"`);
-  if (isDots(app)) throw new ZapdError("app_not_found", `No app is called "${app}"`);
-  if (isDots(scene)) throw new ZapdError("scene_not_found", `There is no scene "${scene}"`);
+  for (const [name, segment] of [
+    ["device", id],
+    ["app", app],
+    ["scene", scene],
+  ] as const)
+    if (/^\.{1,2}$/.test(segment.trim())) throw new ZapdError(`${name}_not_found`, `No ${name} is called "${segment}"`);
   const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
   );

@@ -483,10 +483,6 @@ export function closedBeforeSending(problem = "closed the connection", cause?: u
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "closed", cause });
 }
 
-/** TVs accept a connection and close it while they turn off or start. */
-export const turningOffOrStarting = () =>
-  closedBeforeSending("closed the connection: it is turning off or still starting");
-
 /** The device reports that it is in standby: nothing was sent, and waking it helps. */
 export function inStandby(hint = "It must be on for that: {wake}"): DeviceError {
   return new DeviceError("device_unreachable", "is in standby", { phase: "connect", reason: "asleep", hint });

@@ -21,7 +21,7 @@ export type Called<Name extends ValueName> = Answer<Result<Name>>;
 interface CallOptions {
   /** Shows no progress on the terminal, however long it takes. */
   readonly quiet?: boolean;
-  /** Not ended by `--timeout`: the request carries that time, the call has a limit of its own, or a person has typed since. */
+  /** Not ended by `--timeout`: the request carries that time, or has a limit of its own. */
   readonly untilAnswered?: boolean;
 }
 

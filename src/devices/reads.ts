@@ -132,8 +132,9 @@ export class Reads {
       const before = endpoint.record;
       try {
         // A read over a connection that is already open wakes nothing.
-        const wakes = endpoint.connection.power?.wakesByConnecting && endpoint.pushed.size === 0;
-        if (wakes && endpoint.presence.isOff) throw withDeviceName(inStandby(), endpoint.record, task.activity);
+        const { presence, pushed } = endpoint;
+        if (presence.isOff && pushed.size === 0 && endpoint.connection.power?.wakesByConnecting)
+          throw withDeviceName(inStandby(), endpoint.record, task.activity);
         return await endpoint.attempt(task, neverAborted);
       } catch (error) {
         if (!hasCode(error, "device_unreachable")) throw error;

@@ -10,7 +10,8 @@ import {
   type ServerEventBus,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server";
-import { createClient, createStream, insideClient } from "../api/client.ts";
+import { createClient, createStream } from "../api/client.ts";
+import { insideClient } from "../api/client-inside.ts";
 import { leaseHeader } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import { ResourceChanges, SessionChanges } from "./resources.ts";

@@ -2,7 +2,8 @@
  * Publishes the devices to a broker: the status of the site, each device and its state as retained documents, and events.
  * Commands from the broker run as those of any client. The bridge follows the events of the API in the same process.
  */
-import { type Client, createClient, type Device, insideClient, type Result, type State } from "../api/client.ts";
+import { type Client, createClient, type Device, type Result, type State } from "../api/client.ts";
+import { insideClient } from "../api/client-inside.ts";
 import { textOf } from "../api/errors.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";

@@ -283,13 +283,6 @@ export function pairingCancelled(): DeviceError {
   });
 }
 
-export function closedDuringPairing(cause: unknown): DeviceError {
-  return pairingFailed("closed", "closed the connection during pairing", {
-    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
-    cause,
-  });
-}
-
 /** `true`: read back from the device; `false`: it took the command, but does not show the effect yet; `null`: it cannot be read. */
 export type Confirmed = boolean | null;
 

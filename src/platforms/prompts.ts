@@ -2,9 +2,21 @@
  * Prompts that a paired set shows when we connect (smart-tvs.md 2.5, 3.2). So that they are not shown again and again, nothing
  * connects for a minute after the first, twice as long after each further one, and not at all after five, until the user pairs.
  */
+import { closedBeforeSending, type DeviceError, pairingFailed } from "../api/errors.ts";
 import type { Emit, Target } from "./platform.ts";
 
 export const pairHint = "Run zapd pair {device}, and accept the request that the TV shows";
+
+export function closedDuringPairing(cause: unknown): DeviceError {
+  return pairingFailed("closed", "closed the connection during pairing", {
+    hint: "If it was just turned on or off, wait a few seconds, then run zapd pair {device} again",
+    cause,
+  });
+}
+
+/** TVs accept a connection and close it while they turn off or start. */
+export const turningOffOrStarting = () =>
+  closedBeforeSending("closed the connection: it is turning off or still starting");
 
 const firstPauseMs = 60_000;
 const maxPrompts = 5;

@@ -4,7 +4,8 @@
  */
 import { hasReason, inStandby, pairingFailed, type ZapdError } from "../../api/errors.ts";
 import { stopwatch } from "../../system/clock.ts";
-import { closedDuringPairing, type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
+import { type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
+import { closedDuringPairing } from "../prompts.ts";
 import { deniedHint, noPopupHint, promptHint, tooManyClientsHint } from "./failures.ts";
 import { requestInfoAt } from "./identity.ts";
 import type { SamsungMemory, SamsungSecret, SamsungTarget } from "./memory.ts";

@@ -2,14 +2,14 @@
  * The one WebSocket of a TV (smart-tvs.md 3.2, 3.3). The TV sends the first event, which shows whether it accepts zapd.
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
-import { inStandby, turningOffOrStarting, ZapdError } from "../../api/errors.ts";
+import { inStandby, ZapdError } from "../../api/errors.ts";
 import { neverAborted, orAborted, sleep, until } from "../../system/sleep.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
-import { Prompts } from "../prompts.ts";
+import { Prompts, turningOffOrStarting } from "../prompts.ts";
 import { accessRevoked, notPaired, promptedAgain, takesNoKeys, tooManyClients } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, encrypted, messages, readToken } from "./protocol.ts";

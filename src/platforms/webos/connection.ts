@@ -1,11 +1,11 @@
 /** The session with a paired TV: what it pushes, its pointer socket, and the titles of its apps. */
-import { DeviceError, hasCode, hasReason, turningOffOrStarting } from "../../api/errors.ts";
+import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
 import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, flag } from "../../transport/json.ts";
 import { ReconnectingSession, type Session, type SessionEnd } from "../../transport/session.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
-import { Prompts } from "../prompts.ts";
+import { Prompts, turningOffOrStarting } from "../prompts.ts";
 import type { Greeting } from "./endpoints.ts";
 import { readWhenRegistered } from "./identity.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";

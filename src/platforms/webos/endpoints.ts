@@ -2,11 +2,12 @@
  * Which port a TV is reached at (smart-tvs.md 2.2): wss on 3001, which firmware since 2022 requires and TVs before 2018
  * lack, or ws on 3000. The one that worked is remembered; when it fails, the other is tried.
  */
-import { textOf, turningOffOrStarting, ZapdError } from "../../api/errors.ts";
+import { textOf, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { text } from "../../transport/json.ts";
 import { handshakeTimedOut } from "../../transport/websocket.ts";
 import type { Address, Lead, PlatformHost, Ports, SsdpAnswer } from "../platform.ts";
+import { turningOffOrStarting } from "../prompts.ts";
 import { locationOf } from "../query.ts";
 import { failedProof } from "./failures.ts";
 import type { WebosMemory } from "./memory.ts";

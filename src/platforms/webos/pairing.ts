@@ -1,16 +1,9 @@
 /** Registration (smart-tvs.md 2.3): with a client key, or by a prompt that the user accepts. */
-import { type DeviceError, hasReason, pairingFailed, pairingRequired, turningOffOrStarting } from "../../api/errors.ts";
+import { type DeviceError, hasReason, pairingFailed, pairingRequired } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import {
-  closedDuringPairing,
-  type KeptSecret,
-  type Paired,
-  type Pairing,
-  type PlatformHost,
-  pairingCancelled,
-} from "../platform.ts";
-import { pairHint } from "../prompts.ts";
+import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
+import { closedDuringPairing, pairHint, turningOffOrStarting } from "../prompts.ts";
 import type { Greeting } from "./endpoints.ts";
 import { WebosError } from "./failures.ts";
 import { readWhenRegistered } from "./identity.ts";

@@ -2,10 +2,11 @@
  * The state as the TV pushes it. It is polled for what was not reported since the last command, and for what it does
  * not push (smart-tvs.md 2.4).
  */
-import { turningOffOrStarting, ZapdError } from "../../api/errors.ts";
+import { ZapdError } from "../../api/errors.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { PlatformState, Playback, Power, StatePart } from "../platform.ts";
+import { turningOffOrStarting } from "../prompts.ts";
 import { WebosError } from "./failures.ts";
 import {
   appOf,
