@@ -114,8 +114,8 @@ export function createCall(options: ClientOptions = {}): Call {
 export async function readPicture(options: ClientOptions, name: OperationName, args: AnyArguments = {}): Promise<Blob> {
   const response = await sendRequest(options, name, args);
   // 204: there is none, as the caller wants to hear it.
-  const isPicture = response.status === 204 || response.headers.get("content-type")?.startsWith("image/");
-  return isPicture ? response.blob() : readFailure(response);
+  if (response.status === 204 || response.headers.get("content-type")?.startsWith("image/")) return response.blob();
+  return readFailure(response);
 }
 
 export interface FollowOptions extends ClientOptions, Pick<StreamOptions, "broken" | "resumed"> {
@@ -185,12 +185,8 @@ interface AnyArguments extends Partial<Upload> {
 async function requestOf(base: string, route: OperationRoute, args: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
-  for (const [name, segment] of [
-    ["device", id],
-    ["app", app],
-    ["scene", scene],
-  ] as const)
-    if (/^\.{1,2}$/.test(segment.trim())) throw new ZapdError(`${name}_not_found`, `No ${name} is called "${segment}"`);
+  for (const [name, part] of Object.entries({ device: id, app, scene }) as ["device", string][])
+    if (/^\.{1,2}$/.test(part.trim())) throw new ZapdError(`${name}_not_found`, `No ${name} is called "${part}"`);
   const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
   );

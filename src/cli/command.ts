@@ -14,7 +14,7 @@ export async function runCommand(given: readonly string[]): Promise<number> {
     if (!command) return await (await import("./help.ts")).helpInstead(word, words);
     // Of commands that programs call, no word is an option.
     const parsed = command.hidden ? ["--", ...words] : words;
-    context = await createContext(parsed, command.options, command.takesNegativeNumbers);
+    context = await createContext(parsed, command.options, command.takesNumbers);
     if (context.flag("help")) return (await import("./help.ts")).help(name);
     checkCount(context.words, command);
     return (await (await command.load())(context)) ?? exits.ok;

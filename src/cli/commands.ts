@@ -17,7 +17,7 @@ export interface Command {
   /** What other tools call it, for "did you mean". */
   readonly synonyms?: readonly string[];
   /** A word such as `-5` is a number, not an option. */
-  readonly takesNegativeNumbers?: boolean;
+  readonly takesNumbers?: boolean;
   /** Called by programs: not listed, not suggested, and its words are not parsed. */
   readonly hidden?: boolean;
   load(): Promise<Run>;
@@ -125,7 +125,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
     }),
     volume: waiting("LEVEL | +STEP | -STEP", "set the volume, or change it by a step", from(controls, "volume"), {
       maxWords: 1,
-      takesNegativeNumbers: true,
+      takesNumbers: true,
       examples: ["zapd volume 20", "zapd volume -5 -d Bedroom"],
     }),
     mute: waiting("[on | off]", "mute or unmute; without a word press the mute key", from(controls, "mute"), {
@@ -357,7 +357,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       {
         completes: ["ls", "state", "key", "run", "install"],
         maxWords: anyNumber,
-        takesNegativeNumbers: true,
+        takesNumbers: true,
         synonyms: ["sites", "mqtt"],
         options: {
           label: value("LABEL,…", "devices with all of these labels, their own or their site's"),

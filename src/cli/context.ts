@@ -43,12 +43,12 @@ export interface Parsed {
 export async function createContext(
   given: readonly string[],
   own: Readonly<Record<string, Option>> = {},
-  takesNegativeNumbers = false,
+  takesNumbers = false,
 ): Promise<Context> {
   // Most key presses have no option, and need not load the parser.
   if (!given.some((word) => word.startsWith("-"))) return new Context({ values: {}, positionals: given });
   const { parseDuration, parseWords } = await import("./words.ts");
-  const parsed = parseWords(given, { ...own, ...common }, takesNegativeNumbers);
+  const parsed = parseWords(given, { ...own, ...common }, takesNumbers);
   const { timeout } = parsed.values;
   const context = new Context(parsed, typeof timeout === "string" ? parseDuration("--timeout", timeout) : undefined);
   if (context.device.trim() === "") throw new UsageError("--device needs the name of a device");

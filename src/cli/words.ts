@@ -16,7 +16,7 @@ export function commandIndex(given: readonly string[]): number {
 export function parseWords(
   given: readonly string[],
   options: Readonly<Record<string, Option>>,
-  takesNegativeNumbers = false,
+  takesNumbers = false,
 ): Parsed {
   const values: Record<string, string | true> = {};
   const positionals: string[] = [];
@@ -24,7 +24,7 @@ export function parseWords(
   let numberAt = -1;
   for (const token of tokens) {
     const word = given[token.index] ?? "";
-    if (takesNegativeNumbers && token.kind === "option" && /^-\d+$/.test(word)) {
+    if (takesNumbers && token.kind === "option" && /^-\d+$/.test(word)) {
       // `-15` is one word, but two options of the parser.
       if (token.index !== numberAt) positionals.push(word);
       numberAt = token.index;
