@@ -114,7 +114,10 @@ export async function installPackage(
       archive.sent?.(bytes);
     },
   };
-  const result = await device.command(turn, {
+  const keepPassword = async () => {
+    if (password !== undefined) await device.keepDeveloperPassword(password);
+  };
+  const installing = device.command(turn, {
     activity,
     timeoutMs: limits.install,
     needs: "dev",
@@ -128,7 +131,12 @@ export async function installPackage(
       return requireCapability(connection.dev, "dev").install(watched, used, within, options);
     },
   });
-  if (password !== undefined) await device.keepDeveloperPassword(password);
+  const result = await installing.catch(async (error: unknown) => {
+    // It has accepted the password.
+    if (hasCode(error, "package_rejected")) await keepPassword();
+    throw error;
+  });
+  await keepPassword();
   // The catalog should show the new package; where the device does not list its apps now, it is installed all the same.
   await refreshApps(device, false, turn.signal).catch(() => {});
   return result;

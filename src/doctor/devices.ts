@@ -83,6 +83,6 @@ export async function developerPassword(exam: Examination): Promise<Finding[]> {
   const have = developers.length === 1 ? "has developer mode" : "have developer mode";
   // The API does not tell which sets have a password of their own.
   const hint =
-    "Unless it has its own (zapd install --password -), give the one chosen on the set: zapd config set dev.vendor_password -";
+    "Unless it has its own (zapd install PACKAGE --password -), give the one chosen on the set: zapd config set dev.vendor_password -";
   return [warn(`${names} ${have}, and dev.vendor_password is not set`, hint)];
 }

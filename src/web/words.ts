@@ -93,7 +93,7 @@ export function discoverySummary({ on_start, interfaces }: DiscoverySettings, fo
   if (found !== undefined)
     return `zapd searched on ${where}. The devices that answered have been removed since. Press Look again to search again.`;
   return on_start
-    ? `zapd searches on ${where} when it starts, and has reported no device yet. Press Look again to search now.`
+    ? `The search on ${where} at the start has reported no device yet. Press Look again to search now.`
     : `The search at start is off (discovery.on_start). Press Look again to search on ${where}.`;
 }
 

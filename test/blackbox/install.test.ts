@@ -56,6 +56,10 @@ test("a wrong password, a missing one, and the set's own refusals each have thei
   // A password of the device's own goes before the setting, and is replaced by an installation.
   expect(refused(wrong, "dev_auth_failed").hint ?? "").toContain("--password -");
   expect(stranger.set.simulator.state.sideloaded).toBeNull();
+  // One that the set accepts is kept, also with a package that it does not take.
+  stranger.set.simulator.installFault("compile");
+  refused(await install(daemon, stranger.id, packageWith("a"), { password: "another" }), "package_rejected");
+  refused(await install(daemon, stranger.id, packageWith("b")), "package_rejected");
 
   const { set, id } = await addRoku();
   set.simulator.installFault("compile");

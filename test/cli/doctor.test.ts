@@ -161,7 +161,7 @@ describe("devices", () => {
     const devices = [device("Work\u001b[31mbench", { capabilities: ["dev"] }), device("Den")];
     const answers = { readConfig: { ok: true, data: { dev: { vendor_password: "" } } } } as const;
     expect(await lines(developerPassword(examined({ devices, answers })))).toEqual([
-      "warn  Work[31mbench has developer mode, and dev.vendor_password is not set. Unless it has its own (zapd install --password -), give the one chosen on the set: zapd config set dev.vendor_password -",
+      "warn  Work[31mbench has developer mode, and dev.vendor_password is not set. Unless it has its own (zapd install PACKAGE --password -), give the one chosen on the set: zapd config set dev.vendor_password -",
     ]);
   });
 });

@@ -27,7 +27,7 @@ test("what plays is on, and what says nothing is said to say nothing", () => {
 test("of an empty house it is said that nobody answered only where nobody did", () => {
   const looking = { on_start: true, interfaces: [] };
   expect(discoverySummary(looking, 0)).toEndWith("and no device answered.");
-  expect(discoverySummary(looking, undefined)).toStartWith("zapd searches on every network interface of this");
+  expect(discoverySummary(looking, undefined)).toStartWith("The search on every network interface of this");
   expect(discoverySummary({ on_start: false, interfaces: ["lo"] }, undefined)).toStartWith(
     "The search at start is off",
   );
