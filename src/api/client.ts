@@ -185,7 +185,7 @@ interface AnyArguments extends Partial<Upload> {
 async function requestOf(base: string, route: OperationRoute, args: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
-  for (const [name, part] of Object.entries({ device: id, app, scene }) as ["device", string][])
+  for (const [name, part] of Object.entries({ device: id, app, scene }) as ["device" | "app" | "scene", string][])
     if (/^\.{1,2}$/.test(part.trim())) throw new ZapdError(`${name}_not_found`, `No ${name} is called "${part}"`);
   const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
