@@ -8,6 +8,7 @@ import type { Config } from "../config/config.ts";
 import { makeFolder, readRegularFile, readUtf8, writeAtomically } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkOwned, followLinks } from "../system/owners.ts";
+import { hostOf } from "../system/url.ts";
 import type { Broker } from "./broker.ts";
 import { BusError } from "./bus.ts";
 
@@ -21,7 +22,8 @@ const passwordVariable = "ZAPD_MQTT_PASSWORD";
 /** The broker of the settings. Fails with a `BusError`, reason `settings`, that names the file and what to do. */
 export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, string | undefined>>): Broker {
   const { url, username, password_file, ca, cert, key } = settings;
-  const { protocol, hostname, port } = new URL(url);
+  const address = new URL(url);
+  const { protocol, hostname, port } = address;
   const secure = protocol === "mqtts:";
   if ((cert === "") !== (key === ""))
     throw new BusError("settings", "Only one of mqtt.cert and mqtt.key is set", {
@@ -37,7 +39,7 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
       hint: `Set it: zapd config set mqtt.username NAME. If the broker requires no login, unset mqtt.password_file and $${passwordVariable}`,
     });
   return {
-    host: hostname.replace(/^\[|\]$/g, ""),
+    host: hostOf(address),
     port: port === "" ? defaultPort : Number(port),
     secure,
     url: `${protocol}//${hostname}:${port === "" ? defaultPort : port}`,

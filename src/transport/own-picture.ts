@@ -1,6 +1,7 @@
 /** Reads pictures that a device names by URL, from the device itself only. */
 import { ZapdError } from "../api/errors.ts";
 import { type PlatformHost, pictureBytes } from "../platforms/platform.ts";
+import { hostOf } from "../system/url.ts";
 import { deadline } from "./http.ts";
 import { HttpConnection, refuseRedirect } from "./http-connection.ts";
 import { refuseOwnListener } from "./socket.ts";
@@ -16,8 +17,7 @@ export async function readOwnPicture(
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
   const isSecure = address.protocol === "https:";
-  // A URL has an IPv6 address in brackets.
-  if (address.hostname.replace(/^\[|\]$/g, "") !== own.host || (!isSecure && address.protocol !== "http:"))
+  if (hostOf(address) !== own.host || (!isSecure && address.protocol !== "http:"))
     throw new ZapdError("picture_not_found", "names a picture on another host, from which zapd fetches nothing");
   if (isSecure && own.certificate === null)
     throw new ZapdError(

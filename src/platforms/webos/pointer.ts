@@ -1,6 +1,7 @@
 /** The second socket of a TV, for buttons: lines of text that are never answered (smart-tvs.md 2.4). */
 import { closedBeforeSending, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
+import { hostOf } from "../../system/url.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { text } from "../../transport/json.ts";
 import { openWebSocket, type WebSocketConnection } from "../../transport/websocket.ts";
@@ -66,7 +67,7 @@ export class Pointer {
     const url = URL.canParse(path) ? new URL(path) : null;
     const { host } = this.#session.endpoint;
     // Never connect to a third host, whatever address the TV gives (SECURITY.md T6).
-    if (!url || !/^wss?:$/.test(url.protocol) || url.hostname.replace(/^\[|\]$/g, "") !== host)
+    if (!url || !/^wss?:$/.test(url.protocol) || hostOf(url) !== host)
       throw new ZapdError("device_error", "gave the address of another device for its buttons");
     const tls = url.protocol === "wss:";
     const port = url.port === "" ? (tls ? 443 : 80) : Number(url.port);
