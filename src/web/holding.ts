@@ -1,4 +1,5 @@
 /** Holding keys from the page: a press is sent at once, and after half a second a `down` that is renewed until release. Also typing. */
+import { pressLimits } from "../api/limits.ts";
 import { addressOf, call, send } from "./calls.ts";
 import { attempt, type Entry, press } from "./store.ts";
 import { announce } from "./ui/status.tsx";
@@ -21,6 +22,9 @@ const singlePressKeys: ReadonlySet<string> = new Set([
   "play-pause",
   "select",
 ]);
+
+/** One Enter, or as many characters as one request takes. */
+const nextToType = new RegExp(`^(?:\\n|[^\\n]{1,${pressLimits.characters}})`, "u");
 
 /** Sends `up`; `keepalive` lets it arrive even while the page unloads. */
 function sendUp(id: string, key: string): void {
@@ -71,7 +75,10 @@ export function holdKey(entry: Entry, key: Key): () => void {
   };
 }
 
-/** Types keystrokes in order: those made while a request is under way go together in the next one. */
+/**
+ * Types keystrokes in order: those made while a request is under way go together in the next one. A line feed stands for
+ * the Enter key.
+ */
 export class Typing {
   readonly #entry: Entry;
   #waiting = "";
@@ -89,9 +96,13 @@ export class Typing {
   async #send(): Promise<void> {
     this.#isBusy = true;
     while (this.#waiting !== "") {
-      const text = this.#waiting;
-      this.#waiting = "";
-      if (!(await typeText(this.#entry, text))) this.#waiting = "";
+      const [next = ""] = nextToType.exec(this.#waiting) ?? [];
+      this.#waiting = this.#waiting.slice(next.length);
+      const isAccepted =
+        next === "\n"
+          ? (await press(this.#entry, "select", "pressing select")) !== null
+          : await typeText(this.#entry, next);
+      if (!isAccepted) this.#waiting = "";
     }
     this.#isBusy = false;
   }

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
 import { pressLimits } from "../../api/limits.ts";
 import { Typing, typeText } from "../holding.ts";
-import { type Entry, press } from "../store.ts";
+import type { Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { countOf, withheldHint } from "../words.ts";
 
@@ -35,7 +35,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
     isNameless.current = event.key === "Unidentified";
     if (event.isComposing) return;
     if (event.key === "Enter") {
-      if (!event.repeat) void press(entry, "select", "pressing select");
+      if (!event.repeat) typing.current?.type("\n");
     } else if ([...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey)
       typing.current?.type(event.key);
     else return;

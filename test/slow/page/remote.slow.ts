@@ -138,6 +138,14 @@ describePage("the remote", (visit) => {
     await page.keyboard.press("y");
     await eventually("it is sent, too", () => sent.includes("literal:y"));
     expect(sent).toEqual(["literal:日", "literal:x", "select", "literal:y"]);
+    // Enter waits for the characters before it.
+    sent.length = 0;
+    await page.evaluate(() => {
+      for (const key of ["a", "b", "Enter", "c"])
+        document.activeElement?.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    });
+    await eventually("all is sent", () => sent.at(-1) === "literal:c");
+    expect(sent.join(" ")).toMatch(/^literal:a(?: literal:)?b select literal:c$/);
   }, 60_000);
 
   test("the space bar presses the key that has the focus once, also where its release clicks", async () => {
