@@ -1,6 +1,6 @@
 /** The settings view: every setting with its description, and the findings of `zapd doctor`. */
-import { type Signal, useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { signal, useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { call, type Failure, failureOf, send } from "../calls.ts";
 import { connection, events, lostBecause } from "../store.ts";
 import { Button } from "../ui/button.tsx";
@@ -22,14 +22,15 @@ import {
 } from "./settings-words.ts";
 import "./settings.css";
 
+/** Changed settings that need a restart; kept while the page is open, because no answer repeats them. */
+const waiting = signal<readonly string[]>([]);
+/** The daemon process of the last status. */
+let asked = { pid: 0, uptime_s: 0 };
+
 export function Settings() {
   const described = useSignal<readonly Setting[]>([]);
   const config = useSignal<Config | null>(null);
   const failure = useSignal<Failure | null>(null);
-  /** Changed settings that need a restart. */
-  const waiting = useSignal<readonly string[]>([]);
-  /** The daemon process of the last status. */
-  const asked = useRef({ pid: 0, uptime_s: 0 });
   const read = async () => {
     try {
       if (described.value.length === 0)
@@ -38,8 +39,8 @@ export function Settings() {
       failure.value = null;
       const { pid, uptime_s } = await call("status");
       // The daemon was restarted; the uptime tells that in a container, where the pid is always the same.
-      if (pid !== asked.current.pid || uptime_s < asked.current.uptime_s) waiting.value = [];
-      asked.current = { pid, uptime_s };
+      if (pid !== asked.pid || uptime_s < asked.uptime_s) waiting.value = [];
+      asked = { pid, uptime_s };
     } catch (error) {
       failure.value = failureOf(error);
     }
@@ -91,13 +92,13 @@ export function Settings() {
         ))}
       {/* Rendered after the settings, so that it does not move when they appear. */}
       {(now !== null || failure.value !== null) && <Doctor />}
-      {now !== null && <Reload read={read} waiting={waiting} />}
+      {now !== null && <Reload read={read} />}
     </div>
   );
 }
 
 /** Loads changes that were made in the file by hand. */
-function Reload({ read, waiting }: { read(): Promise<void>; readonly waiting: Signal<readonly string[]> }) {
+function Reload({ read }: { read(): Promise<void> }) {
   const { isBusy, failure, run } = useTask(async () => {
     const { restart_required } = await call("reloadConfig");
     waiting.value = restart_required;

@@ -63,6 +63,12 @@ describePage("activity and settings", (visit) => {
     await shows(page, "daemon.log_level was changed");
     await set(page, "daemon.http_port", "7373");
     await shows(page, "Takes effect when zapd restarts: daemon.http_port");
+    await page.evaluate(() => {
+      location.hash = "#/activity";
+    });
+    await page.waitForSelector(".activity-line");
+    await page.goBack();
+    await shows(page, "Takes effect when zapd restarts: daemon.http_port");
     // Changed elsewhere, it is so here too.
     await api("PATCH", "/config", { "discovery.timeout_ms": 4_000, "daemon.http_port": null });
     await saved(page, "discovery.timeout_ms", "4000");
