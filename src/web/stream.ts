@@ -92,8 +92,19 @@ function onTabMessage(message: TabMessage): void {
   if (message.say === "connection") setConnection(message.now, message.because);
 }
 
+/** The part of a snapshot that comes next. A tab that opens while one arrives misses its first parts. */
+let nextPart = 1;
+
 function receiveEvent(event: Followed): void {
   lastId = event.id;
+  if (event.type === "snapshot") {
+    const isIncomplete = event.part !== 1 && event.part !== nextPart;
+    nextPart = isIncomplete || event.last ? 1 : event.part + 1;
+    if (isIncomplete) {
+      if (event.last) sendToTabs({ say: "hello" });
+      return;
+    }
+  }
   applyEvent(event);
   if (event.type === "snapshot" && event.last) setConnection("live");
 }
@@ -108,7 +119,8 @@ async function follow(): Promise<never> {
       const resumes = lastId !== null;
       const stop = new AbortController();
       const query = lastId === null ? {} : { since: lastId };
-      const body = await openLines(addressOf("events", { query }), stop.signal);
+      const silence = setTimeout(() => stop.abort(), silenceTimeoutMs);
+      const body = await openLines(addressOf("events", { query }), stop.signal).finally(() => clearTimeout(silence));
       let sliceStart = performance.now();
       for await (const line of linesOf(body, stop)) {
         delayMs = firstReconnectDelayMs;

@@ -75,6 +75,20 @@ describeBrowser("many tabs", (browser) => {
     expect(streams.length).toBe(2);
   }, 60_000);
 
+  test("one that has missed the first part of a snapshot asks the leader for the whole", async () => {
+    const leader = open.find(({ page }) => page === streams[1]?.page)?.page;
+    await leader?.evaluate(
+      () =>
+        new Promise<void>((resolve) => {
+          const channel = new BroadcastChannel("zapd /v1/events");
+          channel.onmessage = ({ data }) => data.say === "hello" && resolve();
+          const event = { type: "snapshot", id: "0.0", part: 2, last: true, devices: [] };
+          channel.postMessage({ say: "event", event });
+        }),
+    );
+    await allShow("Loft");
+  }, 60_000);
+
   test("the daemon goes: the last picture stays, and says so; it comes back by itself", async () => {
     await daemon.stop();
     await allShow("zapd does not answer; trying again");
