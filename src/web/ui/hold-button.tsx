@@ -61,6 +61,8 @@ export function HoldButton({ label, className, area, withheld, onDown, onUp, chi
       onLostPointerCapture={up}
       onContextMenu={(event) => event.preventDefault()}
       onKeyDown={(event) => {
+        // macOS reports no release of other keys while this one is down.
+        if (event.metaKey) up();
         if (event.key !== "Enter" && event.key !== " ") return;
         event.preventDefault();
         if (!event.repeat) down();

@@ -30,8 +30,10 @@ export function House() {
     );
   });
   const all = entries.value;
+  const { value: open } = asked;
   const close = () => {
-    asked.value = null;
+    // A dialog whose request ends after it was closed must not close the one that is open by then.
+    if (asked.peek() === open) asked.value = null;
   };
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
   const hasFilter = all.length >= minFilterDevices;
@@ -95,7 +97,7 @@ export function House() {
         </div>
       )}
       {all.length > 0 && <LastRefusal failure={look.failure} />}
-      <CurrentDialog asked={asked.value} close={close} />
+      <CurrentDialog asked={open} close={close} />
     </>
   );
 }

@@ -54,6 +54,8 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       held.clear();
     };
     const down = (event: KeyboardEvent) => {
+      // macOS reports no release of other keys while this one is down.
+      if (event.metaKey) releaseAll();
       if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey || isHandledByFocus(event)) return;
       const shortcut = shortcuts.find(({ on }) => on.includes(event.key));
       if (!shortcut) return;

@@ -32,7 +32,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
   return (
     <section class="playing card" aria-label="Now playing">
       <div class="playing-top">
-        {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""}`} />}
+        {can("artwork") && <Artwork id={entry.id} what={`${title} ${state?.app?.id ?? ""} ${playback.artwork}`} />}
         <div class="playing-about">
           <p class="playing-title ellipsis" dir="auto" title={title}>
             {title}
@@ -60,7 +60,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
   );
 }
 
-/** The artwork of what plays, requested once per item; nothing if there is none. */
+/** The artwork of what plays, requested once per item, and again when the device has a picture of it; nothing if there is none. */
 function Artwork({ id, what }: { readonly id: string; readonly what: string }) {
   const missing = useSignal<string | null>(null);
   if (missing.value === what) return null;

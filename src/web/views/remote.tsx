@@ -112,7 +112,7 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
         </>
       )}
       {asking.value === "shortcuts" && <Shortcuts entry={entry} close={() => ask(null)} />}
-      {asking.value === "pairing" && <Pairing entry={entry} close={() => ask(null)} />}
+      {asking.value === "pairing" && <Pairing entry={entry} close={() => asking.peek() === "pairing" && ask(null)} />}
       {asking.value === "power" && (
         <PowerQuestion entry={entry} displayStatus={displayStatus} close={() => ask(null)} />
       )}
