@@ -8,8 +8,8 @@ import { packageWith, install as send } from "./packages.ts";
 
 const { daemon } = await daemonForFile({ config: { dev: { vendor_password: "secret-of-all" } } });
 
-async function workbench(name: string, password = "secret-of-all") {
-  const set = await plugInRoku({ name, developer: { password } });
+async function workbench(name: string, password = "secret-of-all", launchMs = 0) {
+  const set = await plugInRoku({ name, developer: { password }, launchMs });
   const ports = { installer: set.ports.installer, console: set.ports.console };
   const { body } = await daemon.api("POST", "/devices", { host: set.host, port: set.port, name, ports });
   const at = `/devices/${body.data.id}`;
@@ -36,6 +36,13 @@ test("the package is started with a deep link, at its installation and again, al
   expect(Object.keys(set.state.lastLaunch?.params ?? {})).toEqual(["zapd"]);
   for (const params of ["no json", "[1]", '{"a":1}'])
     expect([params, await install("two", { params })]).toEqual([params, "invalid_payload"]);
+});
+
+test("a heavy package, which is shown 6 s after its launch, is restarted", async () => {
+  const { set, install, code } = await workbench("Heavy", "secret-of-all", 6_000 / daemon.speed);
+  expect(await install("one")).toBe("installed");
+  expect(await code("POST", "/dev/reload")).toBe("ok");
+  expect(set.state.activeApp).toBe("dev");
 });
 
 test("its screen is shown while it is in front, and it is removed once", async () => {

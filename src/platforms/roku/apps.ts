@@ -11,6 +11,8 @@ const launchTimeoutMs = 3_000;
 const homeTimeoutMs = 4_000;
 const exitTimeoutMs = 1_500;
 const reloadCheckDelayMs = 1_000;
+/** Heavy apps are shown 7 s after their launch (1.9): what remains after `launchTimeoutMs`, and a little more. */
+const heavyAppMs = 6_000;
 
 /** zapd's names of deep link parameters, and Roku's. */
 const linkNames: ReadonlyMap<string, string> = new Map([
@@ -75,6 +77,7 @@ export class RokuApps {
       await this.#home(signal);
     }
     await this.start(params, signal);
+    await this.#isShown((app) => app?.type === "dev", heavyAppMs, signal);
     await sleep(reloadCheckDelayMs, signal);
     const shown = await this.active(signal);
     if (shown !== undefined && shown?.type !== "dev") {
