@@ -25,6 +25,12 @@ const incomplete: Readonly<Record<string, [spoil: (set: WiredRoku) => void, clos
   "a web page in place of the device-info": [(set) => set.broken.set(info, page("<html><body>hi</body></html>"))],
   "a device-info with nothing in it": [(set) => set.broken.set(info, page("<device-info/>")), "said"],
   "no device-info": [(set) => set.broken.set(info, { status: 404 }), "rude"],
+  "no document but its description": [
+    (set) => {
+      for (const query of ["device-info", "active-app", "apps", "media-player", "audio-device"])
+        set.broken.set(`/query/${query}`, { status: 501 });
+    },
+  ],
   "a connection that ends at the device-info": [(set) => set.broken.set(info, "close")],
   "a device-info without a serial": [(set) => set.facts.set("serial-number", null), "rude"],
 };

@@ -32,7 +32,7 @@ export class RokuApps {
 
   async list(signal: AbortSignal): Promise<PlatformApp[]> {
     const text = await this.#ecp.document(paths.apps, "list its apps", signal);
-    if (text === null) throw new ZapdError("device_error", "has no list of apps");
+    if (text === null) throw new ZapdError("unsupported_operation", "has no list of apps");
     return readApps(text);
   }
 
@@ -48,7 +48,7 @@ export class RokuApps {
       Object.entries(params).map(([name, value]) => [linkNames.get(name) ?? name, value]),
     );
     const status = await this.#ecp.command(paths.launch(id, query), "launch the app", signal, this.#ecp.mustBeOn);
-    if (status === 404 || status === 400) {
+    if (status >= 400) {
       throw new ZapdError("app_not_found", `has no app "${id}" installed`, {
         hint: this.#ecp.listsApps
           ? "See what is installed: zapd refresh -d {device}, then zapd apps -d {device}"
@@ -101,7 +101,7 @@ export class RokuApps {
     await this.launch("dev", { ...params, zapd: String(Date.now()) }, signal);
   }
 
-  /** The first call suspends an app with Instant Resume, the second ends it (1.8). A refusal is ignored, as Home comes next. */
+  /** The first call suspends an app with Instant Resume, the second ends it (1.8). A failure is ignored, as Home comes next. */
   async #exit(id: string, signal: AbortSignal): Promise<void> {
     if (!this.#mayExit()) return;
     try {
@@ -110,7 +110,7 @@ export class RokuApps {
         await this.#ecp.command(paths.exit(id), "leave the app", signal);
       }
     } catch (error) {
-      if (!hasCode(error, "device_refused")) throw error;
+      if (!hasCode(error, "device_refused", "device_error")) throw error;
     }
   }
 

@@ -49,7 +49,7 @@ export function connectDeveloper(
         (list) => list.some((app) => app.type === "dev"),
         // A set that does not list its apps takes packages all the same; another device gets none.
         (error: unknown) => {
-          if (hasCode(error, "device_refused")) return true;
+          if (hasCode(error, "device_refused", "unsupported_operation")) return true;
           throw error;
         },
       );

@@ -3,7 +3,8 @@
  * 403 is limited mode or a caller outside its network, 400 is an unknown key, 404 is an app that is not installed.
  */
 import { DeviceError, hasCode, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
-import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
+import type { Read, ReadOptions } from "../../transport/http.ts";
+import { type Answer, bodyText, DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
 import { type RokuIdentity, type RokuMemory, type RokuTarget, readDescription, readDeviceInfo } from "./identity.ts";
@@ -44,10 +45,8 @@ export const developerHint =
 
 const maxDocumentBytes = 1024 * 1024;
 
-interface DocumentOptions {
-  readonly proven?: boolean;
-  readonly check?: () => void;
-}
+/** What a set does not have: an app, a key, a document (1.2); 501 is the answer of evilutioner/smart-tv-emulator. */
+const absent: ReadonlySet<number> = new Set([400, 404, 501]);
 
 export type DeviceInfo = Facts & { readonly power: Power };
 
@@ -116,34 +115,30 @@ export class Ecp {
    * The text of a document; `null` where the set has none. Fails with `device_refused` when its access mode withholds it.
    * `proven: false` leaves the check of the identity to the caller; `check` runs after that check, and may throw.
    */
-  async document(
-    path: string,
-    what: string,
-    signal: AbortSignal,
-    options: DocumentOptions = {},
-  ): Promise<string | null> {
-    const { proven = true, check } = options;
-    const answer = await this.http.read(path, signal, { maxBytes: maxDocumentBytes, proven, ...(check && { check }) });
-    if (answer.status === 404 || answer.status === 400) return null;
-    await this.#requireOk(answer, what, signal);
-    return documentText(answer);
+  async document(path: string, what: string, signal: AbortSignal, options: ReadOptions = {}): Promise<string | null> {
+    const answer = await this.#get(path, what, signal, { maxBytes: maxDocumentBytes, ...options });
+    return answer && documentText(answer);
   }
 
   /** The bytes of a picture; `null` where the set has none. Fails as `document` does, and where it is longer than `maxBytes`. */
   async picture(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array | null> {
-    const answer = await this.http.read(path, signal, { maxBytes, proven: true });
-    if (answer.status === 404 || answer.status === 400) return null;
-    await this.#requireOk(answer, "send that picture", signal);
-    return answer.body;
+    return (await this.#get(path, "send that picture", signal, { maxBytes }))?.body ?? null;
+  }
+
+  async #get(path: string, what: string, signal: AbortSignal, options: ReadOptions): Promise<Answer | null> {
+    const answer = await this.http.read(path, signal, { proven: true, ...options });
+    if (absent.has(answer.status)) return null;
+    await this.#requireOk(answer, what, signal);
+    return answer;
   }
 
   /**
-   * Sends one command, and returns the status: a 2xx (202 for PowerOn and for an app that runs already), 400 or 404.
+   * Sends one command, and returns the status: a 2xx (202 for PowerOn and for an app that runs already), 400, 404 or 501.
    * `check` runs when the identity and the power of the set are known, and may throw.
    */
   async command(path: string, what: string, signal: AbortSignal, check?: () => void): Promise<number> {
     const answer = await this.http.command(path, signal, check && { check });
-    if (answer.status !== 400 && answer.status !== 404) await this.#requireOk(answer, what, signal);
+    if (!absent.has(answer.status)) await this.#requireOk(answer, what, signal);
     return answer.status;
   }
 

@@ -14,12 +14,14 @@ import { cleanups, lineTo, never, tidy } from "../harness.ts";
 
 tidy();
 
-const info = "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv></device-info>";
+const info =
+  "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv><developer-enabled>true</developer-enabled></device-info>";
 
 /** A set that answers paths with these documents or statuses, and all else with an empty 200. */
-async function connect(said: Readonly<Record<string, string | number>> = {}, ports = {}) {
+async function connect(said: Readonly<Record<string, string | number | (() => string)>> = {}, ports = {}) {
   const set = await startHttpDevice(({ target }) => {
-    const one = target === paths.deviceInfo ? info : said[target];
+    const told = target === paths.deviceInfo ? info : said[target];
+    const one = typeof told === "function" ? told() : told;
     return typeof one === "number" ? answer(one) : answer(200, one);
   });
   return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address, ports });
@@ -81,7 +83,18 @@ test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it
   expect(await connection.channels?.select("1.1", never)).toBeNull();
 });
 
-test("a password that was given for this very set answers the realm of an emulator, which is kept", async () => {
+test.each([404, 500, 501])("an app is left by Home where exit-app is answered by %p", async (status) => {
+  const { set, connection } = await connect({
+    [paths.exit("12")]: status,
+    [paths.activeApp]: () => `<active-app>${sent("/keypress/Home") ? "" : '<app id="12">Netflix</app>'}</active-app>`,
+  });
+  const sent = (path: string) => set.heard.some(({ target }) => target === path);
+  expect(await connection.apps?.stop?.(never)).toMatchObject({ platformId: "12" });
+  expect(sent("/exit-app/12")).toBe(true);
+});
+
+const realmIsKept = "a password given for this very set answers the realm of an emulator, which is kept; apps: %p";
+test.each(["<apps/>", 404])(realmIsKept, async (apps) => {
   const challenge = 'WWW-Authenticate: Digest qop="auth", realm="Simulator", nonce="1"';
   const page = '<font color="red">Install Success.</font>';
   const emulator = await startHttpDevice(({ head }) =>
@@ -89,7 +102,7 @@ test("a password that was given for this very set answers the realm of an emulat
   );
   const folder = scratchFolder();
   cleanups.push(emulator.stop, folder.remove);
-  const { connection, target } = await connect({ [paths.apps]: "<apps/>" }, { installer: emulator.address.port });
+  const { connection, target } = await connect({ [paths.apps]: apps }, { installer: emulator.address.port });
   const bytes = packageOf();
   const archive = { path: folder.put(bytes), bytes: bytes.length };
   const install = (isOwn: boolean) => failureOf(has(connection.dev).install(archive, "x", never, { isOwn }));
