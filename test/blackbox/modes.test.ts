@@ -71,6 +71,27 @@ test("limited: what a set in this mode allows works, and each refusal names the 
   expect((await succeed(daemon, "readLogs", { id })).lines.length).toBeGreaterThan(0);
 });
 
+test("outside its network it refuses everything: the hint names Permissive, and no password is sent", async () => {
+  const set = await startRoku({ serial: "ZBMODE000003", ...looks });
+  const { id } = await add(daemon, set);
+  const queries = ["device-info", "active-app", "apps", "media-player", "audio-device"];
+  for (const path of ["/", ...queries.map((query) => `/query/${query}`)]) set.broken.set(path, { status: 403 });
+  set.forget();
+  const calls = [
+    ["getState", { id }],
+    ["pressKey", { id, body: { key: "home" } }],
+    ["reloadPackage", { id }],
+    ["addDevice", { body: set.address }],
+    ["addDevice", { body: { ...set.address, platform: "roku" } }],
+  ] as const;
+  const errors = [];
+  for (const [name, call] of calls) errors.push(await refuse(daemon, name, call, "device_error"));
+  errors.push(refused(await install(daemon, id, packageWith("abroad")), "device_error"));
+  for (const { hint } of errors) expect(hint).toContain("Network access: Permissive");
+  expect(set.commands).not.toContain("/keypress/Home");
+  expect(set.installer.requests).toEqual([]);
+});
+
 test("T5 every call to a set carries an IP literal in Host and the marker, and zapd refuses requests with the marker", async () => {
   tv.forget();
   await succeed(daemon, "getState", { id: tv.identity.name });
@@ -102,7 +123,8 @@ test("T12 the name that a set gives itself is cleaned of controls, direction mar
     expect(name.toLowerCase()).not.toBe("default");
     expect((await succeed(daemon, "getDevice", { id: name })).serial).toBe(set.serial);
     set.broken.set("/keypress/Home", { status: 403 });
-    await refuse(daemon, "pressKey", { id: name, body: { key: "home" } }, "device_refused");
+    const { hint } = await refuse(daemon, "pressKey", { id: name, body: { key: "home" } }, "device_refused");
+    expect(hint).toContain("Network access: Permissive");
   }
   const lines = daemon.log().trim().split("\n");
   for (const line of lines) {

@@ -2,7 +2,7 @@
  * Calls to a Roku's control port, with its refusals explained (protocols/roku.md 1.2): any 2xx is yes, 401 is disabled,
  * 403 is limited mode or a caller outside its network, 400 is an unknown key, 404 is an app that is not installed.
  */
-import { DeviceError, hasCode, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasCode, hasReason, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import type { Read, ReadOptions } from "../../transport/http.ts";
 import { type Answer, bodyText, DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
@@ -37,6 +37,8 @@ export const ecpPort = 8060;
 /** The menu path of the access mode (1.2), in the set's words. */
 export const accessHint =
   "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled";
+
+const permissiveHint = accessHint.replace("Enabled", "Permissive, or run zapd in the network of the Roku");
 
 const remoteHint = "Turn it on with its own remote, and check that it is on the network";
 
@@ -163,11 +165,12 @@ export class Ecp {
     if (answer.status === 401) throw refused(problem, "disabled");
     if (answer.status !== 403) throw new ZapdError("device_error", "reported an internal error");
     if (/limited mode/i.test(bodyText(answer))) throw refused(problem, "limited");
-    const info = await this.info(signal).catch(() => null);
-    if (info?.access !== "full") throw refused(problem, info?.access === "disabled" ? "disabled" : "limited");
-    throw new ZapdError("device_refused", `${problem}: it accepts commands only from its own network`, {
-      hint: accessHint.replace("Enabled", "Permissive, or run zapd in the network of the Roku"),
+    const info = await this.info(signal).catch((failure: unknown) => {
+      if (hasReason(failure, "denied")) throw failure;
+      return null;
     });
+    if (info?.access !== "full") throw refused(problem, info?.access === "disabled" ? "disabled" : "limited");
+    throw denied("device_refused", `${problem}: it accepts commands only from its own network`, permissiveHint);
   }
 }
 
@@ -180,8 +183,12 @@ function refusedMode(status: number): Facts["access"] {
 }
 
 function refused(problem: string, access: "limited" | "disabled"): DeviceError {
-  const message = `${problem}: its network access is set to ${access === "limited" ? "Limited" : "Disabled"}`;
-  return new DeviceError("device_refused", message, { phase: "answered", reason: "denied", hint: accessHint });
+  const mode = access === "limited" ? "Limited" : "Disabled";
+  return denied("device_refused", `${problem}: its network access is set to ${mode}`, accessHint);
+}
+
+function denied(code: "device_refused" | "device_error", message: string, hint: string): DeviceError {
+  return new DeviceError(code, message, { phase: "answered", reason: "denied", hint });
 }
 
 /** Identifies the Roku at an address. Fails with `device_unreachable`, or with `device_error` when it is no Roku. */
@@ -226,6 +233,10 @@ async function readIdentity(read: Read): Promise<Identified> {
   if (info?.facts.serial) return { ...info, isIncomplete: false };
   const readUpnp = async () => {
     const answer = await read(paths.description);
+    // In its own network it serves this in every mode, outside it nothing (1.2). `device_refused` would not do: that comes from a
+    // set that has proven who it is, and an installation may go on after it.
+    if (answer.status === 403 && deviceInfo?.answer.status === 403)
+      throw denied("device_error", "refuses everything, as a Roku does to other networks", permissiveHint);
     if (!isOk(answer)) throw protocolError("does not answer as a Roku does");
     return readDescription(documentText(answer));
   };
