@@ -31,7 +31,8 @@ export function readInstallPage(html: string): InstallPage {
   // "Application Received" is a success of the upload only.
   if (
     messages.some(
-      ({ text, type }) => /\binstall(ation)? succe/i.test(text) || (type === "success" && !uploadReceived.test(text)),
+      ({ text, type }) =>
+        /\b((un)?install(ation)?|delete) succe/i.test(text) || (type === "success" && !uploadReceived.test(text)),
     )
   )
     return { outcome: "installed", messages: texts };
@@ -72,7 +73,7 @@ function fromFont(html: string): Message[] {
 
 /** Texts about a package. */
 const verdict =
-  /\bapplication received:|\binstall(ation)? (succe|fail)|\bidentical to previous version|\bcompilation failed|\bno manifest\b/i;
+  /\bapplication received:|\b((un)?install(ation)?|delete) (succe|fail)|\bidentical to previous version|\bcompilation failed|\bno manifest\b/i;
 
 /** The visible texts about a package, without scripts and styles. */
 function fromText(html: string): Message[] {

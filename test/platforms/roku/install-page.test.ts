@@ -31,6 +31,9 @@ const known: readonly [text: string, type: string, outcome: Outcome][] = [
   ["Install Failure: Unzip failed. Invalid or corrupt zip archive.  Unloading.", "error", "rejected"],
   ["Install Failure: No manifest. Invalid package.", "error", "rejected"],
   ['Failure: Form Error: "archive" Field Not Found', "error", "rejected"],
+  ["Delete Succeeded.", "success", "installed"],
+  ["Uninstall Success.", "success", "installed"],
+  ["Delete Failed: No such file or directory.", "error", "rejected"],
 ];
 
 describe("what sets are known to say", () => {
@@ -43,6 +46,7 @@ describe("what sets are known to say", () => {
       });
       expect(readInstallPage(shell(type, text))).toEqual({ outcome, messages: [clean] });
       expect(readInstallPage(font(text)).outcome).toBe(outcome);
+      if (/install |delete/i.test(text)) expect(readInstallPage(`<p>${text}</p>`).outcome).toBe(outcome);
     });
   }
 
