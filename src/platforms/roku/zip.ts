@@ -2,6 +2,7 @@
  * Reads the directory of a ZIP on disk and checks it, without extracting anything and without holding the file in
  * memory (SECURITY.md T21). Layout: APPNOTE.TXT 4.3. A single entry is inflated, up to a cap.
  */
+import { isUtf8 } from "node:buffer";
 import { type FileHandle, open } from "node:fs/promises";
 import { inflateRawSync } from "node:zlib";
 import { systemCode, ZapdError } from "../../api/errors.ts";
@@ -73,7 +74,8 @@ function readDirectory(bytes: Uint8Array, count: number): ZipEntry[] {
     if (at + 46 > bytes.length || view.getUint32(at, true) !== 0x02014b50) throw invalid("has a broken directory");
     const nameBytes = view.getUint16(at + 28, true);
     const next = at + 46 + nameBytes + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    const name = nameDecoder.decode(bytes.subarray(at + 46, at + 46 + nameBytes));
+    const nameAt = bytes.subarray(at + 46, at + 46 + nameBytes);
+    const name = (isUtf8(nameAt) ? utf8 : latin1).decode(nameAt);
     if ((view.getUint16(at + 8, true) & 1) !== 0) throw invalid(`contains an encrypted file, "${shown(name)}"`);
     if (((view.getUint32(at + 38, true) >>> 16) & 0xf000) === 0xa000)
       throw invalid(`contains a symbolic link, "${shown(name)}"`);
@@ -149,7 +151,9 @@ function tooLarge({ name }: ZipEntry, cap: number): ZapdError {
   return invalid(`contains a "${shown(name)}" of more than ${cap / 1024} KiB`, "Make that file smaller");
 }
 
-const nameDecoder = new TextDecoder();
+const utf8 = new TextDecoder();
+/** For names in an old code page (APPNOTE.TXT D.1): a character for each byte, so that two names stay two. */
+const latin1 = new TextDecoder("latin1");
 
 async function slice(file: FileHandle, at: number, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);

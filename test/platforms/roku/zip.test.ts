@@ -59,6 +59,11 @@ describe("a ZIP that is in order", () => {
     expect(await read(zipSync({}))).toEqual([]);
   });
 
+  test("may have names in an old code page, which stay as many as they are", async () => {
+    const files = [0x84, 0x94].map((letter) => ({ name: Buffer.from([letter, ...Buffer.from(".png")]) }));
+    expect(new Set(names(await read(writeZip(files)))).size).toBe(2);
+  });
+
   test("any set of files that fflate packs is listed and read back", async () => {
     const name = fc.stringMatching(/^[a-z0-9_é]{1,8}(\/[a-z0-9_é]{1,8}){0,3}$/);
     const files = fc.dictionary(name, fc.uint8Array({ maxLength: 400 }), { maxKeys: 6, noNullPrototype: true });
