@@ -96,8 +96,8 @@ function modelName(info: Element): string | null {
 
 function kindOf(info: Element): Kind {
   if (isTrue(info, "is-tv")) return "tv";
-  // 9101X reads is-tv=false, is-stick=false (1.3).
-  if (/soundbar|speaker/i.test(childText(info, "model-name") ?? "")) return "soundbar";
+  // 9101X reads is-tv=false, is-stick=false (1.3). Roku lists 9102X and 9104X as Streambar (rokudev/dev-doc, hardware.md).
+  if (/soundbar|streambar|speaker/i.test(childText(info, "model-name") ?? "")) return "soundbar";
   return child(info, "is-tv") || child(info, "is-stick") ? "player" : "unknown";
 }
 

@@ -99,8 +99,10 @@ describe("device-info", () => {
   };
 
   test("tells TV, player and soundbar apart", () => {
-    const kinds: string[] = [tv, stick, box, soundbar, { "is-stick": "true" }, {}].map((one) => facts(one).kind);
-    expect(kinds).toEqual(["tv", "player", "player", "soundbar", "player", "unknown"]);
+    const streambar = { ...box, "model-name": "Roku Streambar" };
+    const all = [tv, stick, box, soundbar, streambar, { "is-stick": "true" }, {}];
+    const kinds: string[] = all.map((one) => facts(one).kind);
+    expect(kinds).toEqual(["tv", "player", "player", "soundbar", "soundbar", "player", "unknown"]);
   });
 
   test("power: only a set that shows a picture knows that it is on", () => {
