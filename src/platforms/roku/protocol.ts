@@ -32,13 +32,16 @@ export function isRokuAppId(text: string): boolean {
   return /^(\d{1,10}(_[0-9a-f]{1,64})?|dev|tvinput\.[a-z0-9]{1,16})$/i.test(text);
 }
 
+/** As in a catalog: an app with a longer id is not listed. The one that is shown is, with its id cut. */
+const longestId = 128;
+
 /** `/query/apps` (1.4). Menus and screensavers are not apps. */
 export function readApps(text: string): PlatformApp[] {
   const root = readXml(text, "apps");
   return childrenOf(root, "app").flatMap((element) => {
     const { attributes } = element;
     const { id, type } = attributes;
-    if (!id || type === "menu" || type === "ssvr") return [];
+    if (!id || id.length > longestId || type === "menu" || type === "ssvr") return [];
     return [appOf(element, attributes, id)];
   });
 }
@@ -46,7 +49,7 @@ export function readApps(text: string): PlatformApp[] {
 function appOf(element: Element, attributes: Element["attributes"], platformId: string): PlatformApp {
   const input = inputOf(platformId);
   const name = (element.text || platformId).slice(0, 256);
-  const common = { platformId: platformId.slice(0, 128), name, version: attributes["version"] || null };
+  const common = { platformId, name, version: attributes["version"] || null };
   if (platformId === "dev") return { ...common, type: "dev", id: "dev" };
   if (input !== null) return { ...common, type: input === "tuner" ? "tuner" : "input", id: input };
   if (attributes["type"] === "tvin") return { ...common, type: "input" };
@@ -65,7 +68,7 @@ export function readActiveApp(text: string): { app: PlatformApp | null; screensa
   const { id, type } = attributes;
   const home = !id || id === dynamicMenu || id === "home" || type === "home" || type === "menu";
   return {
-    app: home || !element || !id ? null : appOf(element, attributes, id),
+    app: home || !element || !id ? null : appOf(element, attributes, id.slice(0, longestId).toWellFormed()),
     screensaver: child(root, "screensaver") !== undefined || type === "ssvr",
   };
 }

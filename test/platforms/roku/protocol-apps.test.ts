@@ -48,6 +48,13 @@ describe("apps", () => {
     ]);
   });
 
+  test("whose ids are too long for a catalog are left out; where one is shown, its id has no half characters", () => {
+    const long = `<app id="${"1".repeat(127)}📺">Long</app>`;
+    expect(readApps(`<apps>${long}</apps>`)).toEqual([]);
+    const { app } = readActiveApp(`<active-app>${long}</active-app>`);
+    expect([app?.platformId.length, app?.platformId.isWellFormed()]).toEqual([128, true]);
+  });
+
   test("menus and screensavers are none", () => {
     expect(
       readApps(
