@@ -93,7 +93,9 @@ export class HttpConnection {
         signal.removeEventListener("abort", aborted);
         this.used = true;
         this.idleSince = performance.now();
-        if (error || !reader.answer || !reader.reusable) this.close();
+        // After `Connection: close` no other request may be sent (RFC 9112, 9.6): a device that leaves it open may reset it then.
+        const isLast = exchange.headers?.["Connection"] === "close";
+        if (error || !reader.answer || !reader.reusable || isLast) this.close();
         if (error) reject(error);
         else if (reader.answer) resolve(reader.answer);
       };

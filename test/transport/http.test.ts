@@ -50,6 +50,14 @@ describe.concurrent("a read", () => {
     expect(said(tv.heard)).toEqual(["1 GET /a", "1 GET /b"]);
   });
 
+  test("that asks for its connection to be closed is the last on it, also where the device leaves it open", async () => {
+    const tv = await device(() => answer(200));
+    const http = client(tv);
+    for (const path of ["/a", "/b"]) await http.read(path, never, { headers: { Connection: "close" } });
+    expect(said(tv.heard)).toEqual(["1 GET /a", "2 GET /b"]);
+    await until("nothing is left open", () => tv.open === 0);
+  });
+
   test("is tried once more on a new connection when a kept one turns out to be dead", async () => {
     const tv = await device((heard) => (heard.connection === 1 && tv.heard.length > 1 ? "close" : answer(200, "yes")));
     const http = client(tv);

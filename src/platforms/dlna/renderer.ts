@@ -200,7 +200,7 @@ export class Renderer {
   }
 
   #withConnection<T extends RequestOptions>(sent: T): T {
-    return this.stack.oneRequestPerConnection ? { ...sent, headers: { ...sent.headers, Connection: "close" } } : sent;
+    return this.stack.keepsConnections ? sent : { ...sent, headers: { ...sent.headers, Connection: "close" } };
   }
 
   async #prove(read: Read): Promise<void> {

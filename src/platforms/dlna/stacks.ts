@@ -11,8 +11,8 @@ const wrongState: ReadonlySet<number> = new Set([701, 711]);
 export interface Stack {
   /** Matched against its server header, manufacturer and model. */
   readonly pattern: RegExp;
-  /** It resets the connection at the second request, or closes it after its answer: each request has its own connection. */
-  readonly oneRequestPerConnection?: true;
+  /** It answers several requests on a connection. Others may reset it at the second: each request has its own (players.md 8). */
+  readonly keepsConnections?: true;
   readonly wrongState: ReadonlySet<number>;
   /** It reports every action as possible, and answers 200 to all: it is not asked first. */
   readonly acceptsEverything?: true;
@@ -26,14 +26,13 @@ export const stackNames = ["platinum", "libupnp", "gupnp", "other"] as const;
 type StackName = (typeof stackNames)[number];
 
 export const stacks: Readonly<Record<StackName, Stack>> = {
-  platinum: { pattern: /\b(platinum|xbmc)\b/i, wrongState, acceptsEverything: true },
+  platinum: { pattern: /\b(platinum|xbmc)\b/i, keepsConnections: true, wrongState, acceptsEverything: true },
   // It answers 501 to commands that it cannot do now, as well as to those that it lacks.
   libupnp: {
-    pattern: /portable sdk for upnp|\bgmediarender\b/i,
-    oneRequestPerConnection: true,
+    pattern: /portable sdk for upnp|\b(libupnp|gmediarender)\b/i,
     wrongState: new Set([...wrongState, 501]),
   },
-  gupnp: { pattern: /\b(gupnp|rygel)\b/i, wrongState, volumeSlack: 1, hidesVolume: true },
+  gupnp: { pattern: /\b(gupnp|rygel)\b/i, keepsConnections: true, wrongState, volumeSlack: 1, hidesVolume: true },
   other: { pattern: /^/, wrongState },
 };
 

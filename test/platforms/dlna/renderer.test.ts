@@ -152,7 +152,7 @@ test.concurrent("any range is 0 to 100 here, and every step has an effect", asyn
   expect((await state()).volume?.level).toBe(100);
 });
 
-test.concurrent("a query that fails with a bare status leaves only its part unknown", async () => {
+test.concurrent("a query that fails with a bare status leaves only its part unknown, also where second requests are reset", async () => {
   const services = ["AVTransport", "RenderingControl"].map(
     (name) =>
       `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
@@ -161,8 +161,12 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
   const values: Readonly<Record<string, string>> = {
     GetTransportInfo: "<CurrentTransportState>PLAYING</CurrentTransportState>",
     GetMute: "<CurrentMute>1</CurrentMute>",
+    SetMute: "",
   };
-  const set = await startHttpDevice(({ method, head }) => {
+  const used = new Set<number>();
+  const set = await startHttpDevice(({ method, head, connection }) => {
+    if (used.has(connection)) return "reset";
+    used.add(connection);
     if (method === "GET") return answer(200, description);
     const action = /#(\w+)"/.exec(head)?.[1] ?? "";
     const said = values[action];
@@ -170,6 +174,7 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
     return answer(200, `<Envelope><Body><${action}Response>${said}</${action}Response></Body></Envelope>`);
   });
   const line = await lineTo(dlna, set, { lead: { ...set.address, path: "/d.xml" } });
+  await has(line.connection.volume?.mute)(true, never);
   expect(await state(line)).toMatchObject({
     playback: { status: "playing", position_ms: null },
     volume: { level: null, muted: true },
