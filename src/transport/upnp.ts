@@ -85,6 +85,8 @@ export interface UpnpActions {
   /** `null` where a variable has no valid range. */
   range(variable: string): { readonly min: number; readonly max: number; readonly step: number } | null;
   values(variable: string): readonly string[];
+  /** Whether the document describes other variables, but not this one. */
+  lacks(variable: string): boolean;
 }
 
 /** Reads the document of a service (SCPD). Fails with `device_error` for another document. */
@@ -93,6 +95,7 @@ export function readUpnpService(text: string): UpnpActions {
   const variables = childrenOf(child(root, "serviceStateTable"), "stateVariable");
   const variable = (name: string) => variables.find((one) => childText(one, "name") === name);
   return {
+    lacks: (name) => variables.length > 0 && !variable(name),
     actions: childrenOf(child(root, "actionList"), "action").flatMap((action) => childText(action, "name") ?? []),
     range(name) {
       const range = child(variable(name), "allowedValueRange");

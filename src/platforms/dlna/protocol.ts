@@ -107,10 +107,10 @@ const usedActions: ReadonlySet<string> = new Set([...Object.values(actions), "Ge
 /** For a document without a range. */
 export const usualRange = { min: 0, max: 100, step: 1 } as const;
 
-/** What RenderingControl can do, by its document. A range is not always 0 to 100 (players.md 8). */
+/** What RenderingControl can do, by its document. A range is not always 0 to 100, and some have no volume (players.md 8). */
 export function readRendering(text: string): Pick<DlnaMemory, "volume" | "mutes"> {
-  const { actions, range } = readUpnpService(text);
-  const volume = actions.includes("SetVolume") ? (range("Volume") ?? usualRange) : null;
+  const { actions, range, lacks } = readUpnpService(text);
+  const volume = actions.includes("SetVolume") && !lacks("Volume") ? (range("Volume") ?? usualRange) : null;
   return { volume, mutes: actions.includes("SetMute") };
 }
 

@@ -187,7 +187,8 @@ test("the actions of services, and invalid ranges", () => {
     expect(readRendering(scpd(all, odd)).volume).toEqual({ min: 0, max: 100, step: 1 });
   for (const step of ["0", "-1", "x"])
     expect(readRendering(scpd(all, ranged(0, 30, step))).volume).toEqual({ min: 0, max: 30, step: 1 });
-  expect(readRendering(scpd(["SetMute"]))).toEqual({ volume: null, mutes: true });
+  const without = scpd(all, "<stateVariable><name>Mute</name></stateVariable>");
+  for (const text of [scpd(["SetMute"]), without]) expect(readRendering(text)).toEqual({ volume: null, mutes: true });
   const modes = (...values: string[]) =>
     `<stateVariable><name>A_ARG_TYPE_SeekMode</name><allowedValueList>${values.map((one) => `<allowedValue>${one}</allowedValue>`).join("")}</allowedValueList></stateVariable>`;
   expect(readTransport(scpd(["Play", "Seek", "X_Own"], modes("TRACK_NR")))).toEqual({
