@@ -16,6 +16,7 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
   const duration = readTime(properties["totaltime"]);
   const live = flag(properties["live"]);
   const hasEnd = duration !== null && duration > 0;
+  const folder = text(labels[folderLabel]);
   return {
     playerId,
     speed: number(properties["speed"]) ?? 0,
@@ -30,7 +31,7 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
     /** Kodi's id of the item; of a channel the channel id. */
     itemId: number(item["id"]),
     /** The file that plays; `plugin://…` names the add-on. */
-    path: text(labels[pathLabel]) ?? text(item["file"]),
+    path: text(labels[pathLabel]) ?? (addonOf(folder) && folder) ?? text(item["file"]),
     /** On the monotonic clock. */
     at: performance.now(),
   };
@@ -65,10 +66,11 @@ export function describePlayback(playing: Playing, now = performance.now()): Pla
 }
 
 const pathLabel = "Player.Filenameandpath";
+const folderLabel = "Player.FolderPath";
 export const artworkProperties = ["art", "thumbnail", "fanart"];
 export const artworkLabels = ["Player.Art(poster)", "Player.Art(thumb)", "Player.Art(fanart)"] as const;
 export const itemProperties = ["title", "artist", "file", "channel", ...artworkProperties];
-export const playingLabels = [pathLabel, ...artworkLabels];
+export const playingLabels = [pathLabel, folderLabel, ...artworkLabels];
 
 /** The kinds of pictures, the best first. */
 const artKinds = ["poster", "thumb", "season.poster", "tvshow.poster", "album.thumb"] as const;

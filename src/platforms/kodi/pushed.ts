@@ -115,7 +115,7 @@ export class PushedState {
   }
 
   describe({ playing, volume, screensaver, folder }: Reading): PlatformState {
-    const addon = playing ? addonOf(playing.path) : folder;
+    const addon = (playing && addonOf(playing.path)) ?? folder;
     return {
       power: "on",
       app: addon === null ? null : this.appNamed(addon),

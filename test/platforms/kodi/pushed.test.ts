@@ -102,6 +102,18 @@ test("a player that winds tells how fast, so that its position is known", () => 
   }
 });
 
+test.each([
+  [{}, "plugin.video.x"],
+  [{ "Player.Filenameandpath": "/media/song.flac" }, "plugin.video.x"],
+  [{ "Player.Filenameandpath": "plugin://plugin.audio.y/1" }, "plugin.audio.y"],
+  [{ "Player.FolderPath": "/media/" }, "plugin.video.x"],
+  [{ "Player.FolderPath": "plugin://plugin.audio.y/" }, "plugin.audio.y"],
+])("where an add-on is shown and %j plays, the app is %s", (labels, app) => {
+  const playing = readPlaying(0, { speed: 1 }, { file: "http://192.0.2.7/1.mp3" }, labels);
+  const reading = { playing, volume: { level: 20, muted: false }, screensaver: false, folder: "plugin.video.x" };
+  expect(new PushedState().describe(reading).app?.platformId).toBe(app);
+});
+
 test("an answer that was on its way when it said that it sleeps does not make it awake", async () => {
   const player = await startKodi();
   const relay = await startRelay(player.host, player.port);
