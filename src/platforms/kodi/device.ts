@@ -47,6 +47,8 @@ export class KodiDevice {
   #verifiedSession: KodiSession | undefined;
   #noSocketAt = Number.NEGATIVE_INFINITY;
   #followNotBefore = Number.NEGATIVE_INFINITY;
+  /** Its web server did not answer when it was last called. */
+  #wasDown = false;
   #shutsDownUntil = Number.NEGATIVE_INFINITY;
   #featuresReadAt = Number.NEGATIVE_INFINITY;
   readonly #closed = new AbortController();
@@ -164,9 +166,10 @@ export class KodiDevice {
 
   /** Opens the socket in the background, so that its notifications are received from then on. */
   follow(): void {
-    if (!this.#http || (!this.isFollowed && performance.now() < this.#followNotBefore)) return;
+    const notBefore = Math.max(this.#followNotBefore, this.#shutsDownUntil);
+    if (!this.#http || (!this.isFollowed && performance.now() < notBefore)) return;
     // Where it is open already this counts as use, without which it would be closed after a while.
-    this.#reconnecting.use(AbortSignal.timeout(followTimeoutMs)).catch((error: unknown) => {
+    this.#reconnecting.use(AbortSignal.timeout(followTimeoutMs), { eager: true }).catch((error: unknown) => {
       this.#followNotBefore = performance.now() + followRetryMs;
       this.#platformHost.debug(
         `${this.#target.host}: cannot receive its notifications: ${error instanceof Error ? error.message : ""}`,
@@ -258,9 +261,13 @@ export class KodiDevice {
       const result = await call();
       // An answer to what was asked before the shutdown says nothing of the time after it.
       if (startedAt >= this.#shutsDownUntil) this.isAsleep = false;
+      // It was started again: its web server comes up last (7.3), so the socket can be opened now.
+      if (this.#wasDown) this.#followNotBefore = Number.NEGATIVE_INFINITY;
+      this.#wasDown = false;
       if (this.#target.facts.access !== "full") this.#emit({ type: "facts", facts: { access: "full" } });
       return result;
     } catch (error) {
+      this.#wasDown ||= hasCode(error, "device_unreachable", "device_timeout");
       if (isLoginWanted(error) && this.#target.facts.access !== "unpaired")
         this.#emit({ type: "facts", facts: { access: "unpaired" } });
       if (!isLoginWanted(error) && !hasCode(error, "device_unproven")) this.#forgetVerification();

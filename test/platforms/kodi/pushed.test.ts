@@ -3,6 +3,7 @@ import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { readPlaying } from "../../../src/platforms/kodi/protocol.ts";
 import { PushedState } from "../../../src/platforms/kodi/pushed.ts";
+import { has } from "../../contract/bench.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
 import { startRelay } from "../../support/relay.ts";
@@ -112,6 +113,23 @@ test.each([
   const playing = readPlaying(0, { speed: 1 }, { file: "http://192.0.2.7/1.mp3" }, labels);
   const reading = { playing, volume: { level: 20, muted: false }, screensaver: false, folder: "plugin.video.x" };
   expect(new PushedState().describe(reading).app?.platformId).toBe(app);
+});
+
+test("one that has quit is followed again as soon as it is back", async () => {
+  const { set: player, connection, told } = await lineToKodi(await startKodi());
+  const isFollowed = async () => {
+    await connection.state?.read(never);
+    return player.state.clients.websocket > 0;
+  };
+  await until("it is followed", isFollowed);
+  await player.end("quit");
+  await until("it is told", () => told.ended.includes("going_off"));
+  for (const ms of [0, 4_000]) {
+    passed.ms = ms;
+    expect(await failureOf(has(connection.state).read(never))).toMatch(/^device_unreachable/);
+  }
+  await player.wake();
+  await until("it is followed again", isFollowed);
 });
 
 test("an answer that was on its way when it said that it sleeps does not make it awake", async () => {
