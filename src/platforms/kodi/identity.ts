@@ -93,10 +93,10 @@ async function identifyBySocket(lead: Lead, platformHost: PlatformHost, signal: 
       const known = { ...announced, web, socket: lead.port };
       const at = { host: lead.host, port: web };
       const found = await identifyByStartingWeb(at, platformHost, signal, known);
+      const own = sightingOf(at, known, facts, found?.facts.access ?? null);
       // Without a login its web server reports no facts, but its socket does.
-      if (found && (found.pairing === "required" || found.facts.name === facts.name)) {
-        return { ...sightingOf(at, known, facts, found.facts.access), port: web, pairing: found.pairing };
-      }
+      if (found && (found.pairing === "required" || found.facts.name === own.facts.name))
+        return { ...own, port: web, pairing: found.pairing };
     }
     return {
       ...sightingOf(lead, { ...announced, socket: null }, facts, "full"),
@@ -177,7 +177,7 @@ async function readFacts(ask: Ask): Promise<KodiFacts> {
 /** Known by its announced id; without one by its MAC address, which it may not know yet; without that by its address. */
 function sightingOf(
   at: Address,
-  { uuid, socket }: Announcement,
+  { uuid, name: announcedName, socket }: Announcement,
   { name, mac, softwareVersion, tuner }: KodiFacts,
   access: Access | null,
 ): KodiSighting {
@@ -185,7 +185,8 @@ function sightingOf(
     identity: uuid ?? mac ?? addressIdentity(at),
     ...(uuid === null && { provisional: true as const }),
     facts: {
-      name,
+      // Without an announced id, the name that it reports is part of the proof of who it is (proof.ts).
+      name: name ?? (uuid && announcedName),
       kind: "player",
       manufacturer: "Kodi",
       model: null,

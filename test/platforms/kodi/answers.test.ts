@@ -10,9 +10,10 @@ import { type Said, startAnswering } from "./harness.ts";
 
 tidy();
 
-async function connect(answers: Readonly<Record<string, Said>>, timeout = 5_000) {
+async function connect(answers: Readonly<Record<string, Said>>, timeout = 5_000, announced = {}) {
   const player = await startAnswering(answers);
-  return lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, { lead: player.address, timeout });
+  const lead = { ...player.address, announced };
+  return lineTo<typeof player, KodiMemory, KodiSecret>(kodi, player, { lead, timeout });
 }
 
 /** A tuner with two channels, of which it shows one. */
@@ -170,4 +171,12 @@ test("a function that an older one lacks is named as such, with what helps", asy
   const { connection } = await connect({});
   const failure = await Promise.resolve(connection.notify?.("Dinner", never)).catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: "unsupported_operation", hint: expect.stringContaining("Kodi 19") });
+});
+
+test("one that announces a name, and reports none, has that name", async () => {
+  const reported = { "System.FriendlyName": "", "Network.MacAddress": "02:00:5e:00:53:21" };
+  const announced = { type: "_xbmc-jsonrpc-h._tcp", uuid: "0a1b2c3d-0000-4000-8000-00000000b172", name: "Den" };
+  const { sighting, connection } = await connect({ "XBMC.GetInfoLabels": () => reported }, 5_000, announced);
+  expect(sighting.facts.name).toBe("Den");
+  await has(connection.state).read(never);
 });
