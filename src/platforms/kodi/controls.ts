@@ -2,9 +2,9 @@
 import { ZapdError } from "../../api/errors.ts";
 import { until } from "../../system/sleep.ts";
 import { type Json, text } from "../../transport/json.ts";
-import type { Connection, PlatformChannel } from "../platform.ts";
+import { type Connection, ofKey, type PlatformChannel } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
-import { activePlayer, playerCommands } from "./keys.ts";
+import { activePlayer, kodiKeys, playerCommands } from "./keys.ts";
 import { channelPrefix } from "./protocol.ts";
 import { hasTuner, readChannels, showsChannel, tunerHint } from "./tuner.ts";
 
@@ -20,8 +20,7 @@ export function kodiControls(device: KodiDevice): Controls {
     volume: {
       set: async (level, signal) =>
         void (await device.command("Application.SetVolume", { volume: Math.round(level) }, signal)),
-      step: async (by, signal) =>
-        void (await device.command("Application.SetVolume", { volume: by > 0 ? "increment" : "decrement" }, signal)),
+      step: async (by, signal) => void (await ofKey(kodiKeys, by > 0 ? "volume-up" : "volume-down")(device, signal)),
       mute: async (mute, signal) => void (await device.command("Application.SetMute", { mute }, signal)),
     },
     playback: {
