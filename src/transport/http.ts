@@ -296,10 +296,6 @@ export class DeviceHttp {
       signal.removeEventListener("abort", aborted);
     }
   }
-
-  within(signal: AbortSignal): AbortSignal {
-    return deadline(this.#options.platformHost.requestTimeoutMs(), signal);
-  }
 }
 
 /** A signal that aborts with the given one, or after `ms` with `device_timeout`. */

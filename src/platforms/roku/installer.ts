@@ -1,7 +1,7 @@
 /** The developer installer of a Roku, on a port of its own (protocols/roku.md 2.1). */
 import { open } from "node:fs/promises";
 import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
-import { type Answer, bodyText, DeviceHttp, refuseRedirect } from "../../transport/http.ts";
+import { type Answer, bodyText, DeviceHttp, deadline, refuseRedirect } from "../../transport/http.ts";
 import type { Exchange } from "../../transport/http-connection.ts";
 import { type Address, type Archive, type Emit, type PlatformHost, pictureBytes } from "../platform.ts";
 import { answerChallenge, type Challenge, readChallenge } from "./digest.ts";
@@ -22,11 +22,13 @@ const chunkBytes = 256 * 1024;
  */
 export class Installer {
   readonly #http: DeviceHttp;
+  readonly #platformHost: PlatformHost;
   readonly #target: RokuTarget;
   readonly #emit: Emit<RokuMemory>;
 
   constructor(address: Address, platformHost: PlatformHost, target: RokuTarget, emit: Emit<RokuMemory>) {
     this.#http = new DeviceHttp({ address, platformHost });
+    this.#platformHost = platformHost;
     this.#target = target;
     this.#emit = emit;
   }
@@ -102,7 +104,7 @@ export class Installer {
 
   #getPage(headers: Record<string, string>, signal: AbortSignal): Promise<Answer> {
     const exchange: Exchange = { method: "GET", path, headers, wanted: "head", maxBytes: maxPageBytes };
-    return this.#http.exchangeOnce(exchange, this.#http.within(signal));
+    return this.#http.exchangeOnce(exchange, deadline(this.#platformHost.requestTimeoutMs(), signal));
   }
 
   /** The challenge, checked; `null` where the set requires no password. */
