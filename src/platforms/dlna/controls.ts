@@ -1,5 +1,6 @@
 /** Commands to a renderer (players.md 8, 9), and the meaning of its faults. */
 import { ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
@@ -33,7 +34,8 @@ export async function controlPlayer(
   const { actions: own = [] } = renderer.memory;
   const listsPossible = own.includes("GetCurrentTransportActions") && !renderer.stack.acceptsEverything;
   if ((what === "next" || what === "previous") && listsPossible) {
-    const possible = readActions(await unlessFault(renderer.query("transport", "GetCurrentTransportActions", signal)));
+    const listed = unlessFault(renderer.query("transport", "GetCurrentTransportActions", signal));
+    const possible = readActions(await unlessSlept(listed));
     if (possible.size > 0 && !possible.has(actions[what].toLowerCase()))
       throw new ZapdError("device_refused", `has nothing ${what === "next" ? "after" : "before"} what it is playing`);
   }
@@ -61,17 +63,18 @@ export async function seek(renderer: Renderer, positionMs: number, signal: Abort
 
 /** Gives the renderer the address of a file, with its description, and plays it. */
 async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
-  const mime = item.mime === null ? null : await supportedType(renderer, item.mime, signal);
+  const mime = item.mime === null ? null : await unlessSlept(supportedType(renderer, item.mime, signal));
   const uri: Args = { CurrentURI: item.url, CurrentURIMetaData: describeItem({ ...item, mime }) };
   const load = () => renderer.command("transport", "SetAVTransportURI", signal, uri);
   const play = () => renderer.command("transport", "Play", signal, { Speed: "1" });
   try {
-    await load().catch(async (error: unknown) => {
+    const loading = load().catch(async (error: unknown) => {
       if (!isFault(error, faults.locked, faults.unready)) throw error;
       // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
-      await controlPlayer(renderer, "stop", signal);
+      await unlessSlept(controlPlayer(renderer, "stop", signal));
       await load();
     });
+    await unlessSlept(loading);
     await play().catch(async (error: unknown) => {
       if (!isFault(error, faults.unready)) throw error;
       // It is still loading the file, or is already playing it, like a renderer that was playing before (AVTransport:1, 2.4.1;
@@ -81,7 +84,7 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
         state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
         return state !== "TRANSITIONING";
       };
-      await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
+      await unlessSlept(until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal }));
       if (state !== "PLAYING") await play();
     });
   } catch (error) {
@@ -99,9 +102,9 @@ async function supportedType(renderer: Renderer, mime: string, signal: AbortSign
 export async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
   const does = ofKey(playerKeys, key);
   if ("louder" in does) return step(renderer, does.louder, signal);
-  if ("mute" in does) return renderer.mute((await renderer.volume(signal))?.muted !== true, signal);
+  if ("mute" in does) return renderer.mute((await unlessSlept(renderer.volume(signal)))?.muted !== true, signal);
   if ("by" in does) {
-    const now = await renderer.playback(signal);
+    const now = await unlessSlept(renderer.playback(signal));
     if (now === null) throw nothingLoaded(notPlaying);
     if (now.position_ms === null)
       throw new ZapdError("device_refused", "does not report the position of what it is playing");
@@ -109,13 +112,13 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
     return seek(renderer, now.duration_ms === null ? to : Math.min(to, now.duration_ms), signal);
   }
   if (does.tell !== "toggle") return controlPlayer(renderer, does.tell, signal);
-  const isPlaying = (await renderer.playback(signal))?.status === "playing";
+  const isPlaying = (await unlessSlept(renderer.playback(signal)))?.status === "playing";
   return controlPlayer(renderer, isPlaying ? "pause" : "play", signal);
 }
 
 /** One step of the volume, as by a key of a remote. */
 export async function step(renderer: Renderer, by: 1 | -1, signal: AbortSignal): Promise<void> {
-  const level = (await renderer.volume(signal))?.level;
+  const level = (await unlessSlept(renderer.volume(signal)))?.level;
   if (level == null) throw new ZapdError("device_error", "does not report its volume");
   await renderer.setVolume(pressedLevel(level, by, renderer.memory.volume ?? usualRange), signal);
 }

@@ -1,5 +1,6 @@
 /** Kodi: found by mDNS, driven by JSON-RPC over HTTP, followed over its WebSocket. Facts: protocols/players.md 7. */
 import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import {
   type Capability,
   type Connection,
@@ -95,7 +96,7 @@ function connectKodi(target: KodiTarget, platformHost: PlatformHost, emit: Emit<
 async function type(device: KodiDevice, text: string, signal: AbortSignal): Promise<void> {
   // A notification reports when the keyboard closes.
   device.follow();
-  const window = await windowOf(device, signal);
+  const window = await unlessSlept(windowOf(device, signal));
   // Kodi answers OK to text without a keyboard as well (7.3).
   if (!takesText(window)) {
     device.field.forget();

@@ -1,5 +1,6 @@
 /** Add-ons, favourites, channels and files: listed, launched and stopped, each with its effect read back (players.md 7.2, 7.3). */
 import { ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
 import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
@@ -55,7 +56,7 @@ export async function launchApp(
   params: Readonly<Record<string, string>>,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  await refuseIfDialog(device, signal);
+  await unlessSlept(refuseIfDialog(device, signal));
   if (id.startsWith(favouritePrefix)) return openFavourite(device, id, signal);
   if (id.startsWith(channelPrefix)) return openChannel(device, Number(id.slice(channelPrefix.length)), signal);
   return /[:/\\]/.test(id) ? openFile(device, id, signal) : runAddon(device, id, params, signal);
@@ -84,7 +85,7 @@ async function runAddon(
 ): Promise<Confirmed> {
   const options = Object.keys(params).length > 0 ? { params } : {};
   // `ExecuteAddon` answers OK for an add-on that is missing or disabled.
-  const addon = await readAddonDetails(device, addonid, ["enabled", "name"], signal);
+  const addon = await unlessSlept(readAddonDetails(device, addonid, ["enabled", "name"], signal));
   if (addon["enabled"] === false)
     throw new ZapdError("device_refused", `has ${addonid} installed, but disabled`, {
       hint: "Enable it in Kodi: Settings > Add-ons > My add-ons",
@@ -103,7 +104,7 @@ async function runAddon(
 }
 
 async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal): Promise<Confirmed> {
-  const favourite = await favouriteOf(device, id, signal);
+  const favourite = await unlessSlept(favouriteOf(device, id, signal));
   if (!favourite) throw notInstalled(`favourite "${id.slice(favouritePrefix.length)}"`);
   const path = text(favourite["path"]) ?? "";
   if (favourite["type"] === "media") return openFile(device, path, signal);
@@ -111,7 +112,7 @@ async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal
   if (favourite["type"] !== "window")
     throw new ZapdError("device_refused", "has that favourite, but cannot open it by remote control");
   const parameters = text(favourite["windowparameter"]);
-  const before = await windowOf(device, signal);
+  const before = await unlessSlept(windowOf(device, signal));
   await device.command(
     "GUI.ActivateWindow",
     { window: favourite["window"], ...(parameters && { parameters: [parameters] }) },
@@ -128,7 +129,7 @@ async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal
 
 /** The channels are read first, as an unknown channel without a tuner crashes Kodi 20.1. */
 async function openChannel(device: KodiDevice, channelid: number, signal: AbortSignal): Promise<Confirmed> {
-  const channels = await readChannels(device, {}, signal);
+  const channels = await unlessSlept(readChannels(device, {}, signal));
   if (!channels.some((one) => one["channelid"] === channelid)) throw notInstalled(`channel ${channelid}`);
   return open(device, { channelid }, signal, () => showsChannel(device, channelid, signal));
 }
@@ -181,20 +182,20 @@ async function open(
 
 /** Stops what plays, pictures too; where nothing plays, leaves the folder of an add-on. Returns the add-on that was left. */
 export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<PlatformApp | null> {
-  const playing = await readPlayer(device, signal);
+  const playing = await unlessSlept(readPlayer(device, signal));
   if (await stopPlayers(device, signal)) {
     const addon = addonOf(playing?.path ?? null);
     return addon === null ? null : device.pushed.appNamed(addon);
   }
-  const addon = await folderOf(device, signal);
-  if (addon === null || (await windowOf(device, signal)).id === homeWindow) return null;
+  const addon = await unlessSlept(folderOf(device, signal));
+  if (addon === null || (await unlessSlept(windowOf(device, signal))).id === homeWindow) return null;
   await goHome(device, signal);
   return device.pushed.appNamed(addon);
 }
 
 /** Stops every player; whether there was one. */
 export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
-  const players = await device.players(signal, true);
+  const players = await unlessSlept(device.players(signal, true));
   if (players.length === 0) return false;
   for (const playerid of players) await device.command("Player.Stop", { playerid }, signal);
   const isOver = async () => (await device.players(signal, true)).length === 0;
@@ -207,7 +208,7 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
 export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const isHome = async () => (await windowOf(device, signal)).id === homeWindow;
   for (let round = 0; round < homePresses; round++) {
-    await refuseIfDialog(device, signal);
+    await unlessSlept(refuseIfDialog(device, signal));
     await device.command("Input.Home", {}, signal);
     if (await until(isHome, { timeoutMs: homeTimeoutMs, signal })) return;
   }

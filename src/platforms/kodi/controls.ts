@@ -1,5 +1,6 @@
 /** Volume, playback, media, channels and notifications of a Kodi (players.md 7.2, 9). */
 import { ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { type Json, text } from "../../transport/json.ts";
 import { type Connection, ofKey, type PlatformChannel } from "../platform.ts";
@@ -28,7 +29,8 @@ export function kodiControls(device: KodiDevice): Controls {
       do: async (what, signal) => void (await playerCommands[what](device, signal)),
       async seek(positionMs, signal) {
         const playerid = await activePlayer(device, signal);
-        const { canseek } = await device.read("Player.GetProperties", { playerid, properties: ["canseek"] }, signal);
+        const reading = device.read("Player.GetProperties", { playerid, properties: ["canseek"] }, signal);
+        const { canseek } = await unlessSlept(reading);
         if (canseek === false) throw new ZapdError("device_refused", "cannot seek in what it is playing");
         const ms = Math.min(positionMs, maxPositionMs);
         const seconds = Math.floor(ms / 1_000);

@@ -142,7 +142,7 @@ export class KodiDevice {
   async command(method: string, params: Json, signal: AbortSignal): Promise<unknown> {
     // Text that is typed into a Kodi with a login is as secret as the login.
     const isSecret = method === typingMethod && this.#target.secret.readAnyway() !== null;
-    if (isSecret) await this.verifyBeforeLogin(signal);
+    if (isSecret) await unlessSlept(this.verifyBeforeLogin(signal));
     this.pushed.invalidate();
     try {
       return await this.#call("command", method, params, signal, isSecret);

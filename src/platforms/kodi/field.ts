@@ -2,6 +2,7 @@
  * The text in the field of an open keyboard. Kodi's only way to type replaces all of it (players.md 7.3), so the text that is
  * there is read, and sent again with the new text after it.
  */
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import type { KodiDevice } from "./device.ts";
 import type { Window } from "./protocol.ts";
@@ -32,7 +33,7 @@ export class KeyboardField {
   /** Types after the text that is there. */
   async type(device: KodiDevice, { id }: Window, text: string, signal: AbortSignal): Promise<void> {
     if (!device.isFollowed && this.#typed && performance.now() - this.#typed.at > unfollowedHoldsMs) this.forget();
-    const whole = (await this.#content(device, id, signal)) + text;
+    const whole = (await unlessSlept(this.#content(device, id, signal))) + text;
     await device.command("Input.SendText", { text: whole, done: false }, signal);
     this.#typed = { window: id, text: whole, at: performance.now() };
     if (this.#isReadable.get(id) === false) return;

@@ -1,5 +1,6 @@
 /** The keys of a Kodi (players.md 9); the effect of a key is read back where Kodi shows it. */
 import { hasReason, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
 import { type Key, noEffect, type PlaybackCommand } from "../platform.ts";
@@ -25,7 +26,7 @@ const closesKeyboard =
 
 /** The id of the active player. It is not fixed by type: videos of plug-ins play as player 0. */
 export async function activePlayer(device: KodiDevice, signal: AbortSignal): Promise<number> {
-  const [playerid] = await device.players(signal);
+  const [playerid] = await unlessSlept(device.players(signal));
   if (playerid !== undefined) return playerid;
   throw new ZapdError("device_refused", "is not playing anything", {
     hint: "Start something first: zapd launch APP -d {device}",
@@ -54,7 +55,7 @@ const setPlaying =
 const changeChannel =
   (action: string): Press =>
   async (device, signal) => {
-    if ((await readPlayer(device, signal))?.live !== true) {
+    if ((await unlessSlept(readPlayer(device, signal)))?.live !== true) {
       await refuseWithoutTuner(device, signal);
       throw new ZapdError("device_refused", "is not showing a channel", {
         hint: "Open one first: zapd key input-tuner -d {device}",
@@ -64,13 +65,14 @@ const changeChannel =
   };
 
 async function refuseWithoutTuner(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  if (!(await hasTuner(device, signal))) throw new ZapdError("unsupported_key", "has no tuner", { hint: tunerHint });
+  if (!(await unlessSlept(hasTuner(device, signal))))
+    throw new ZapdError("unsupported_key", "has no tuner", { hint: tunerHint });
 }
 
 const openTuner: Press = async (device, signal) => {
   await refuseWithoutTuner(device, signal);
   const open = () => device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
-  if (await isScreenSaverOn(device, signal)) await open();
+  if (await unlessSlept(isScreenSaverOn(device, signal))) await unlessSlept(open());
   await open();
   const isLive = async () => (await readPlayer(device, signal))?.live === true;
   if (!(await until(isLive, { timeoutMs: 6_000, signal })))
@@ -85,7 +87,8 @@ const powerOffMethods = [
 
 /** Turns off the machine that Kodi runs on, by the first method that its system allows. */
 export async function turnOff(device: KodiDevice, signal: AbortSignal): Promise<void> {
-  const can = await device.read("System.GetProperties", { properties: powerOffMethods.map(([name]) => name) }, signal);
+  const properties = powerOffMethods.map(([name]) => name);
+  const can = await unlessSlept(device.read("System.GetProperties", { properties }, signal));
   const allowed = powerOffMethods.find(([name]) => can[name] === true);
   if (!allowed)
     throw new ZapdError("device_refused", "is not allowed to turn off the machine that it runs on", {

@@ -2,12 +2,14 @@
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
+import type { Connection } from "../../../src/platforms/platform.ts";
 import { has } from "../../contract/bench.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
-import { lineTo, never, tidy } from "../harness.ts";
+import { lineTo, never, passing, tidy } from "../harness.ts";
 import { type Said, startAnswering } from "./harness.ts";
 
+const passed = passing();
 tidy();
 
 async function connect(answers: Readonly<Record<string, Said>>, timeout = 5_000, announced = {}) {
@@ -179,4 +181,37 @@ test("one that announces a name, and reports none, has that name", async () => {
   const { sighting, connection } = await connect({ "XBMC.GetInfoLabels": () => reported }, 5_000, announced);
   expect(sighting.facts.name).toBe("Den");
   await has(connection.state).read(never);
+});
+
+/** What it is asked first, the window in front then, and the command (SECURITY.md R14). */
+const slept: readonly [string, string, number, (to: Connection) => unknown][] = [
+  ["a key for a player", "Player.GetActivePlayers", 10_000, ({ keys }) => keys?.press("skip", never)],
+  ["a channel key", "Player.GetActivePlayers", 10_000, ({ keys }) => keys?.press("channel-up", never)],
+  ["input-tuner", "PVR.GetProperties", 10_000, ({ keys }) => keys?.press("input-tuner", never)],
+  ["stop", "Player.GetActivePlayers", 10_000, ({ apps }) => apps?.stop?.(never)],
+  ["home", "GUI.GetProperties", 10_000, ({ keys }) => keys?.press("home", never)],
+  ["an add-on", "Addons.GetAddonDetails", 10_000, ({ apps }) => apps?.launch?.("plugin.video.x", {}, never)],
+  ["a channel", "PVR.GetChannels", 10_000, ({ apps }) => apps?.launch?.("channel:11", {}, never)],
+  ["a position", "Player.GetProperties", 10_000, ({ playback }) => playback?.seek?.(1_000, never)],
+  ["text", "GUI.GetProperties", 10_103, ({ text }) => text?.type("Dune", never)],
+  ["power-off", "System.GetProperties", 10_000, ({ power }) => power?.off?.(never)],
+];
+
+test.each(slept)("%s is not sent when the machine slept while the answer to %s was awaited", async (...row) => {
+  const [, first, window, send] = row;
+  const answers = tunerShowing(11, {
+    "GUI.GetProperties": () => ({ currentwindow: { id: window, label: "" } }),
+    "Addons.GetAddonDetails": () => ({ addon: { enabled: true, name: "X" } }),
+    "System.GetProperties": () => ({ canshutdown: true }),
+  });
+  const { connection, set } = await connect({
+    ...answers,
+    [first]: (params) => {
+      passed.ms += 8_000;
+      return answers[first]?.(params);
+    },
+  });
+  set.asked.length = 0;
+  expect(await failureOf(Promise.resolve(send(connection)))).toMatch(/^device_busy: did not get the command/);
+  expect(set.asked.filter((method) => !/\.Get[A-Z]/.test(method))).toEqual([]);
 });
