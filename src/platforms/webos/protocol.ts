@@ -112,14 +112,25 @@ export function readPower(payload: Payload): PowerReport {
   };
 }
 
-/** Volume in both shapes (2.4), 0 to 100; no level where a soundbar hides it (2.5). */
+/** Volume in both shapes (2.4), 0 to 100; no level where that of the soundbar is not known (2.5). */
 export function readVolume(payload: Payload): { level: number | null; muted: boolean | null } {
   const from = volumeIn(payload);
   const level = number(from["volume"]);
   return {
-    level: level !== null && level >= 0 ? Math.min(100, Math.round((level * 100) / scaleOf(payload))) : null,
+    level:
+      level === null || level < 0 || hidesLevel(from)
+        ? null
+        : Math.min(100, Math.round((level * 100) / scaleOf(payload))),
     muted: flag(from["muteStatus"]) ?? flag(from["muted"]) ?? flag(from["mute"]),
   };
+}
+
+/**
+ * Whether it plays over a soundbar whose level it does not know. Some TVs then report, and set, a level of their own, which
+ * changes nothing (home-assistant/core#156874; `scenario` in the older shape: merdok/homebridge-webos-tv#283).
+ */
+function hidesLevel({ soundOutput, scenario, volumeSyncable }: Json): boolean {
+  return (soundOutput === "external_arc" || /_arc$/.test(text(scenario) ?? "")) && volumeSyncable !== true;
 }
 
 /** The top of the TV's volume scale; 100 where it does not report it. */

@@ -2,13 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
+import type { ZapdError } from "../../../src/api/errors.ts";
 import type { MediaItem } from "../../../src/platforms/platform.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { readOwnPicture } from "../../../src/transport/own-picture.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
 import { cleanups, failure, never, passing, state, tidy } from "../harness.ts";
-import { type Line, line } from "./harness.ts";
+import { type Line, line, wordedLine } from "./harness.ts";
 
 const passed = passing();
 tidy();
@@ -46,6 +47,25 @@ describe("volume", () => {
     expect(performance.now() - begun).toBeGreaterThan(300);
     expect(one.set.state.volume).toBe(20);
     expect((await state(one)).volume?.level).toBeNull();
+  });
+
+  test.each([
+    [{ volumeStatus: { volume: 10, soundOutput: "external_arc", volumeSyncable: false } }, null],
+    [{ volumeStatus: { volume: 10, soundOutput: "external_arc", volumeSyncable: true } }, 10],
+    [{ volumeStatus: { volume: 10, soundOutput: "tv_speaker" } }, 10],
+    [{ volume: 10, scenario: "mastervolume_ext_speaker_arc" }, null],
+    [{ volume: 10, scenario: "mastervolume_tv_speaker" }, 10],
+  ])("a level that is not that of the soundbar is neither told nor set: %j", async (getVolume, level) => {
+    const asked: string[] = [];
+    const one = await wordedLine({ getVolume }, undefined, (word) => void asked.push(word));
+    expect((await state(one)).volume?.level).toBe(level);
+    const code = await one.connection.volume?.set?.(43, never).then(
+      () => "set",
+      (error: ZapdError) => error.code,
+    );
+    expect([code, asked.includes("setVolume")]).toEqual(
+      level === null ? ["unsupported_operation", false] : ["set", true],
+    );
   });
 });
 
