@@ -124,6 +124,7 @@ async function pressOn(registered: RegisteredSession, key: Key, signal: AbortSig
   const press = ofKey(webosKeys, key);
   state.invalidate();
   if ("button" in press) return registered.pointer.press(press.button, signal).finally(() => state.invalidate());
+  if ("step" in press) return registered.stepVolume(press.step, signal);
   await registered.command(press.uri, press.payload ?? {}, signal);
 }
 

@@ -1,5 +1,6 @@
 /** The session with a paired TV: what it pushes, its pointer socket, and the titles of its apps. */
 import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted, sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, flag } from "../../transport/json.ts";
@@ -19,6 +20,8 @@ import { WebosState } from "./state.ts";
 /** A TV that sent a message this recently counts as alive, and its power as unchanged: no key press is acknowledged. */
 const recentMs = 2_000;
 const livenessTimeoutMs = 1_500;
+/** A soundbar loses steps that come faster (lgtv2#46, bendavid/aiopylgtv#16). */
+const soundbarStepMs = 350;
 
 /** A registered session: commands can go over it. */
 export class RegisteredSession implements Session {
@@ -32,6 +35,7 @@ export class RegisteredSession implements Session {
   /** Whether a text field has the focus. The TV reports it only to a subscription (2.4). */
   focus: boolean | null = null;
   lastMedia: "play" | "pause" = "play";
+  #steppedAt = Number.NEGATIVE_INFINITY;
 
   /** `titles`: the app names from the last list. */
   constructor(
@@ -128,6 +132,14 @@ export class RegisteredSession implements Session {
   async command(uri: string, payload: Payload, signal: AbortSignal): Promise<void> {
     this.state.invalidate();
     await this.session.request(uri, payload, signal).finally(() => this.state.invalidate());
+  }
+
+  /** Steps the volume, that of a soundbar no faster than it follows. */
+  async stepVolume(by: 1 | -1, signal: AbortSignal): Promise<void> {
+    const wait = this.state.volume?.level === null ? this.#steppedAt + soundbarStepMs - performance.now() : 0;
+    if (wait > 0) await unlessSlept(sleep(wait, signal));
+    await this.command(by > 0 ? uris.volumeUp : uris.volumeDown, {}, signal);
+    this.#steppedAt = performance.now();
   }
 }
 

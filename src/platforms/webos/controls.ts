@@ -3,7 +3,7 @@
  */
 import { ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { sleep, until } from "../../system/sleep.ts";
+import { until } from "../../system/sleep.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import {
@@ -30,8 +30,6 @@ import {
   viewerPayload,
 } from "./protocol.ts";
 
-/** A soundbar loses steps that come faster (lgtv2#46). */
-const soundbarStepMs = 350;
 /** Live TV reports its channel only some 2 s after it came to the front. */
 const channelTimeoutMs = 4_000;
 const channelPollMs = 300;
@@ -45,17 +43,10 @@ export function controlsOf(
   target: WebosTarget,
   host: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">,
 ): Required<Controls> {
-  let steppedAt = Number.NEGATIVE_INFINITY;
   return {
     volume: {
       set: (level, signal) => command(signal, (registered) => setLevel(registered, level, signal)),
-      step: (by, signal) =>
-        command(signal, async (registered) => {
-          const wait = hidesLevel(registered) ? steppedAt + soundbarStepMs - performance.now() : 0;
-          if (wait > 0) await sleep(wait, signal);
-          await registered.command(by > 0 ? uris.volumeUp : uris.volumeDown, {}, signal);
-          steppedAt = performance.now();
-        }),
+      step: (by, signal) => command(signal, (registered) => registered.stepVolume(by, signal)),
       mute: (muted, signal) =>
         command(signal, (registered) => registered.command(uris.setMute, { mute: muted }, signal)),
     },
@@ -93,7 +84,7 @@ export function controlsOf(
 async function setLevel(registered: RegisteredSession, level: number, signal: AbortSignal): Promise<void> {
   const { state } = registered;
   await unlessSlept(state.refresh(signal, ["volume"]));
-  if (hidesLevel(registered))
+  if (state.volume?.level === null)
     throw new ZapdError(
       "unsupported_operation",
       "plays over a soundbar that does not report its volume: it accepts only volume steps",
@@ -103,11 +94,6 @@ async function setLevel(registered: RegisteredSession, level: number, signal: Ab
     );
   const most = scaleOf(state.volumePayload ?? {});
   await registered.command(uris.setVolume, { volume: Math.round((level * most) / 100) }, signal);
-}
-
-/** Whether the TV reports its volume without a level. */
-function hidesLevel({ state: { volume } }: RegisteredSession): boolean {
-  return volume?.level === null;
 }
 
 /** Sends a media command unless the TV reports that it already does that: some apps treat "play" as "pause". */

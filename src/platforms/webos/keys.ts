@@ -2,8 +2,11 @@
 import { type Key, keysIn } from "../platform.ts";
 import { liveTv, type Payload, uris } from "./protocol.ts";
 
-/** A button of the pointer socket, or a request. */
-type Press = { readonly button: string } | { readonly uri: string; readonly payload?: Payload };
+/** A button of the pointer socket, a step of the volume, or another request. */
+type Press =
+  | { readonly button: string }
+  | { readonly step: 1 | -1 }
+  | { readonly uri: string; readonly payload?: Payload };
 
 const control = (name: string): Press => ({ uri: `ssap://media.controls/${name}` });
 
@@ -22,8 +25,8 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   // Unverified, by that table.
   replay: { button: "GOTOPREV" },
   skip: { button: "GOTONEXT" },
-  "volume-up": { uri: uris.volumeUp },
-  "volume-down": { uri: uris.volumeDown },
+  "volume-up": { step: 1 },
+  "volume-down": { step: -1 },
   "channel-up": { uri: "ssap://tv/channelUp" },
   "channel-down": { uri: "ssap://tv/channelDown" },
   info: { button: "INFO" },

@@ -8,7 +8,7 @@ import { createCertificate } from "../../../src/simulators/webos.ts";
 import { readOwnPicture } from "../../../src/transport/own-picture.ts";
 import { until } from "../../support/http-device.ts";
 import { listening } from "../../support/listening.ts";
-import { cleanups, failure, never, passing, state, tidy } from "../harness.ts";
+import { cleanups, failure, never, passing, press, state, tidy } from "../harness.ts";
 import { type Line, line, wordedLine } from "./harness.ts";
 
 const passed = passing();
@@ -43,9 +43,11 @@ describe("volume", () => {
     expect(uris(one)).not.toContain("audio/setVolume");
     const begun = performance.now();
     await volume.step?.(1, never);
+    // Its keys are steps, too.
+    await press(one, "volume-up");
     await volume.step?.(1, never);
-    expect(performance.now() - begun).toBeGreaterThan(300);
-    expect(one.set.state.volume).toBe(20);
+    expect(performance.now() - begun).toBeGreaterThan(650);
+    expect(one.set.state.volume).toBe(21);
     expect((await state(one)).volume?.level).toBeNull();
   });
 
