@@ -3,7 +3,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
-import { WebosError } from "./failures.ts";
+import { closedAfterwards, WebosError } from "./failures.ts";
 import { appOf, inputOf, linkOf, uris } from "./protocol.ts";
 
 /** `errorCode` for an app that is not installed (2.4). */
@@ -49,6 +49,7 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   const isClosed = () => state.isReportedSince("app", startedAt) && state.app !== id;
   if (!isInput) await registered.command(uris.close, { id }, signal).catch(() => {});
   if (isInput || !(await state.until("app", isClosed, closedTimeoutMs, signal))) {
+    if (!isInput && !registered.alive && !state.isOff) throw closedAfterwards();
     await registered.pointer.press("HOME", signal);
     if (!(await state.until("app", isClosed, closedTimeoutMs, signal)))
       throw noEffect("accepted the command, but still shows the app");

@@ -15,7 +15,7 @@ import {
   type PlaybackCommand,
 } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
-import { WebosError } from "./failures.ts";
+import { closedAfterwards, WebosError } from "./failures.ts";
 import type { WebosTarget } from "./memory.ts";
 import {
   iconOf,
@@ -172,7 +172,9 @@ async function selectChannel(
   signal: AbortSignal,
 ): Promise<Confirmed> {
   await registered.command(uris.openChannel, { channelId }, signal);
-  const current = await currentChannel(registered, (id) => id === channelId, signal);
+  const current = await currentChannel(registered, (id) => id === channelId, signal).catch((error: unknown) => {
+    throw registered.alive || signal.aborted ? error : closedAfterwards(error);
+  });
   return current === null ? null : current === channelId;
 }
 

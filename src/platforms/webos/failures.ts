@@ -2,6 +2,7 @@
  * Errors that a TV answers with (smart-tvs.md 2.4), and reasons why a device may not be the paired TV (SECURITY.md 2.4).
  */
 import { DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
+import { hungUp } from "../../transport/http-connection.ts";
 import { number, text } from "../../transport/json.ts";
 import type { Key } from "../platform.ts";
 import type { Payload } from "./protocol.ts";
@@ -74,6 +75,9 @@ function printable(words: string): string {
   const characters = [...plain];
   return characters.length > longest ? `${characters.slice(0, longest).join("")} …` : plain;
 }
+
+/** The TV took a command, and closed the connection. With `device_unreachable` it would be woken, and sent the command again. */
+export const closedAfterwards = (cause?: unknown) => hungUp("closed the connection after it took the command", cause);
 
 /** Why the device that answers cannot be accepted as the paired TV. */
 const proofProblems = {

@@ -158,6 +158,17 @@ describe("inputs and channels", () => {
     expect((await failure(channels.select("1_99", never))).code).toBe("device_error");
   });
 
+  test("a TV that is turned off after it took a channel is not woken to take it again", async () => {
+    const one = await line({ tuner: true, channelMs: 60_000 });
+    await state(one);
+    one.set.open("com.webos.app.livetv");
+    const selecting = failure(parts(one).channels.select("1_7-1", never));
+    await until("the channel is asked for", () => uris(one).includes("tv/getCurrentChannel"));
+    one.set.press("POWER");
+    const { code, message } = await selecting;
+    expect([code, message]).toEqual(["device_error", "closed the connection after it took the command"]);
+  });
+
   test("a TV without a tuner is never asked for the channel list", async () => {
     const one = await line();
     one.set.open("com.webos.app.livetv");

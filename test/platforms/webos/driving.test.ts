@@ -89,6 +89,14 @@ describe("keys, apps and text", () => {
     expect(await one.connection.apps?.stop?.(never)).toBeNull();
   });
 
+  test("a TV that hangs up once it was told to close an app has taken the command", async () => {
+    const one = await wordedLine({ getForegroundAppInfo: { appId: "netflix" } }, undefined, (word) => {
+      if (word === "close") void one.set.stop();
+    });
+    const { code, message } = await failure(one.connection.apps?.stop?.(never) ?? expect.unreachable());
+    expect([code, message]).toEqual(["device_error", "closed the connection after it took the command"]);
+  });
+
   test("the input keys are those of the TV's inputs", async () => {
     const one = await line();
     const has = (key: Key) => webos.describe(one.target.facts, one.target.memory, true).keys.has(key);
