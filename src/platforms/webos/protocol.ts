@@ -258,13 +258,14 @@ export function readChannel(payload: Payload): string | null {
   return text(payload["channelId"]);
 }
 
-/** The URL of an app's icon, the larger one first; `null` where it has none. */
+/** The URL of an app's icon; `null` where it has none. The larger one may be a mere file name (home-assistant/core, webostv). */
 export function iconOf(payload: Payload, platformId: string): URL | null {
   const point = listOf(payload, "launchPoints").find(({ id }) => id === platformId);
-  const address = text(point?.["largeIcon"]) ?? text(point?.["icon"]) ?? "";
-  if (!URL.canParse(address)) return null;
-  const url = new URL(address);
-  return url.protocol === "http:" || url.protocol === "https:" ? url : null;
+  for (const name of ["largeIcon", "icon"]) {
+    const address = text(point?.[name]) ?? "";
+    if (/^https?:/i.test(address) && URL.canParse(address)) return new URL(address);
+  }
+  return null;
 }
 
 /** The payload of `media.viewer/open` (Connect SDK). */

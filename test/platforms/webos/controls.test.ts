@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import type { MediaItem } from "../../../src/platforms/platform.ts";
+import { iconOf } from "../../../src/platforms/webos/protocol.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { readOwnPicture } from "../../../src/transport/own-picture.ts";
 import { until } from "../../support/http-device.ts";
@@ -189,6 +190,12 @@ describe("icons", () => {
   const png = "89504e470d0a1a0a";
   const headOf = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes?.subarray(0, 8) ?? []).toString("hex");
   const certificate = createCertificate();
+
+  test("a larger one that is a mere file name gives way to the smaller one", () => {
+    const icons = { largeIcon: "setting_130x130.png", icon: "http://192.0.2.9:3000/setting_80x80.png" };
+    expect(iconOf({ launchPoints: [{ id: "a", ...icons }] }, "a")?.href).toBe(icons.icon);
+  });
+
   const isAsked: string[] = [];
   /** Another server of the same machine. */
   async function another(secure: boolean, status: number, headers: Record<string, string>, body: Uint8Array | string) {
