@@ -4,10 +4,10 @@
  */
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
-import type { Confirmed, DeepLink, Emit, PlatformApp } from "../platform.ts";
+import { type Confirmed, type DeepLink, type Emit, noEffect, type PlatformApp } from "../platform.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { type AppStatus, appOf, type ListedApp, metaTagOf, readApps } from "./protocol.ts";
-import { noSuchApp, type Rest, refused } from "./rest.ts";
+import { falseIfSilent, noSuchApp, type Rest, refused } from "./rest.ts";
 import { knownApps } from "./services.ts";
 import type { RemoteSession } from "./session.ts";
 
@@ -70,8 +70,7 @@ export class Apps {
       if (status !== null && status >= 400) throw refused({ status });
     } else await this.#rest.launch(id, signal);
     if (native) return null;
-    const isShown = async () => (await this.#rest.app(id, signal))?.visible === true;
-    const confirmed = await until(isShown, { timeoutMs: shownTimeoutMs, everyMs: 200, signal });
+    const confirmed = await until(() => this.#isShown(id, signal), { timeoutMs: shownTimeoutMs, everyMs: 200, signal });
     if (confirmed) this.#last = id;
     return confirmed;
   }
@@ -80,10 +79,16 @@ export class Apps {
     const app = await unlessSlept(this.current(signal));
     if (app === null) return null;
     await this.#rest.stop(app.platformId, signal);
-    const isClosed = async () => !(await this.#rest.app(app.platformId, signal))?.visible;
-    await until(isClosed, { timeoutMs: closedTimeoutMs, everyMs: 200, signal });
+    const isClosed = async () => !(await this.#isShown(app.platformId, signal));
+    if (!(await until(isClosed, { timeoutMs: closedTimeoutMs, everyMs: 200, signal })))
+      throw noEffect("accepted the command, but still shows the app");
     this.#last = null;
     return app;
+  }
+
+  /** Whether the TV shows an app after a command. */
+  #isShown(id: string, signal: AbortSignal): Promise<boolean> {
+    return this.#rest.app(id, signal).then((status) => status?.visible === true, falseIfSilent(signal));
   }
 
   #app(id: string, known: readonly ListedApp[]): PlatformApp {

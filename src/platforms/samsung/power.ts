@@ -5,7 +5,7 @@ import { neverAborted, sleep, until } from "../../system/sleep.ts";
 import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
-import type { Rest } from "./rest.ts";
+import { falseIfSilent, type Rest } from "./rest.ts";
 import type { Remote, RemoteSession } from "./session.ts";
 
 /** A shorter press makes a TV of the Frame series show art (3.3). */
@@ -85,13 +85,4 @@ async function hold(session: RemoteSession, signal: AbortSignal): Promise<void> 
 /** Rethrows unless the connection ended after the key was sent. */
 function unlessClosed(error: unknown): void {
   if (!hasReason(error, "closed") || error.phase === "connect") throw error;
-}
-
-/** A TV that no longer answers is off. */
-function falseIfSilent(signal: AbortSignal): (error: unknown) => false {
-  return (error) => {
-    signal.throwIfAborted();
-    if (hasReason(error, "refused", "no_route", "timeout", "closed")) return false;
-    throw error;
-  };
 }

@@ -2,7 +2,7 @@
  * HTTP requests to a TV (smart-tvs.md 3.1, 3.3): its identity, its power and its apps. They need no token, wake no TV
  * and show no prompt. TVs that give tokens are asked over TLS, and must show the certificate of their pairing first.
  */
-import { DeviceError, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { DeviceError, hasReason, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
 import { type Answer, bodyText, DeviceHttp } from "../../transport/http.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
 import { isAddressIdentity } from "../query.ts";
@@ -105,6 +105,18 @@ export class Rest {
     this.#last = { info, at: performance.now() };
     return info;
   }
+}
+
+/**
+ * A TV that does not answer after a command that it took is off, or does not show the effect. `device_unreachable` would have
+ * the command sent again.
+ */
+export function falseIfSilent(signal: AbortSignal): (error: unknown) => false {
+  return (error) => {
+    signal.throwIfAborted();
+    if (hasReason(error, "refused", "no_route", "timeout", "closed")) return false;
+    throw error;
+  };
 }
 
 export function noSuchApp(id: string): ZapdError {

@@ -1,7 +1,11 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
 import { afterAll, describe, expect, test } from "bun:test";
-import { ZapdError } from "../../../src/api/errors.ts";
+import { DeviceError, ZapdError } from "../../../src/api/errors.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
+import { Apps } from "../../../src/platforms/samsung/apps.ts";
+import type { SamsungTarget } from "../../../src/platforms/samsung/memory.ts";
+import { appOf } from "../../../src/platforms/samsung/protocol.ts";
+import type { Rest } from "../../../src/platforms/samsung/rest.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
@@ -253,6 +257,37 @@ describe("prompts and deadlines", () => {
     // One that is still there is asked for alone.
     expect(silent.set.received.requests.length - before).toBeLessThan(40);
   }, 60_000);
+});
+
+describe("the effect of a launch or a stop that the TV took", () => {
+  const id = "111299001912";
+  /** The apps of a TV that shows this one, or not, each time that it is asked; `null`: it takes no connection. */
+  function appsOf(...answers: (boolean | null)[]) {
+    const app = async () => {
+      const visible = answers.length > 1 ? answers.shift() : answers[0];
+      if (visible === null)
+        throw new DeviceError("device_unreachable", "is silent", { phase: "connect", reason: "refused" });
+      return { app: appOf(id, "YouTube"), visible };
+    };
+    const late = () => {
+      passed.ms += 3_000;
+    };
+    const stop = async () => void setTimeout(late, 10);
+    const target = { memory: { apps: [{ id, name: "YouTube", native: false }] } };
+    const rest = { app, launch: async () => {}, stop };
+    return new Apps(target as unknown as SamsungTarget, rest as unknown as Rest, () => {});
+  }
+
+  test("is asked for again where the TV is silent, and the command is not sent again", async () => {
+    const open = () => expect.unreachable("it needs no WebSocket");
+    expect(await appsOf(false, null, null, true).launch(id, {}, open, never)).toBe(true);
+    expect(await appsOf(true, null).stop(never)).toMatchObject({ id: "youtube" });
+  });
+
+  test("is an error where the app is still shown", async () => {
+    const error = await failure(appsOf(true).stop(never));
+    expect([error.code, reasonOf(error)]).toEqual(["device_error", "no_effect"]);
+  });
 });
 
 describe.concurrent("access", () => {
