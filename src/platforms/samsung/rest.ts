@@ -75,10 +75,12 @@ export class Rest {
     this.#http.requireProof();
   }
 
-  /** An app and its status; `null` where it is not installed or has no status. */
-  async app(id: string, signal: AbortSignal): Promise<AppStatus | null> {
+  /** An app and its status; `null` where it is not installed or has no status, `undefined` where the TV does not say. */
+  async app(id: string, signal: AbortSignal): Promise<AppStatus | null | undefined> {
     const answer = await this.#http.read(appPath(id), signal, { proven: true });
     if (answer.status === 404) return null;
+    // Seen at the launch of an app that is not installed (balmli/com.samsung.smart#65).
+    if (answer.status === 401) return undefined;
     if (answer.status !== 200) throw refused(answer);
     return readAppStatus(id, bodyText(answer));
   }

@@ -494,6 +494,15 @@ describe.concurrent("apps", () => {
       expect((await failure(launch(id))).code).toBe("app_not_found");
   });
 
+  test("that the TV refuses to tell of do not hide those that it has", async () => {
+    const one = await line({ year: 2022, traits: { missingApp: 401 } }, null);
+    expect((await one.connection.apps?.list?.(never))?.length).toBe(5);
+    one.set.open("111299001912");
+    expect((await state(one)).app?.id).toBe("youtube");
+    const launched = one.connection.apps?.launch?.("3201000000000", {}, never) ?? expect.unreachable();
+    expect((await failure(launched)).code).toBe("device_refused");
+  });
+
   test("are launched with a link over the WebSocket; those of the TV itself natively", async () => {
     const one = await line({ year: 2019 });
     await one.connection.apps?.list?.(never);
