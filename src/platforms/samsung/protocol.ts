@@ -31,7 +31,8 @@ export interface Info {
 /** Fails with `device_error` where it is not a TV that zapd can control. */
 export function readInfo(body: string): Info {
   const device = asJson(asJson(readJson(body))["device"]);
-  const [name, model, duid] = [text(device["name"]), text(device["modelName"]), readDuid(device["duid"])];
+  const [name, model] = [text(device["name"]), text(device["modelName"])];
+  const duid = readDuid(device["duid"]) ?? readDuid(device["udn"]);
   const token = device["TokenAuthSupport"];
   if (duid === null && model === null && token === undefined) throw protocolError("is not a Samsung TV");
   const type = text(device["type"]) ?? "Samsung SmartTV";

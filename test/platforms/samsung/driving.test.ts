@@ -4,7 +4,7 @@ import { DeviceError, ZapdError } from "../../../src/api/errors.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { Apps } from "../../../src/platforms/samsung/apps.ts";
 import type { SamsungTarget } from "../../../src/platforms/samsung/memory.ts";
-import { appOf } from "../../../src/platforms/samsung/protocol.ts";
+import { appOf, readInfo } from "../../../src/platforms/samsung/protocol.ts";
 import type { Rest } from "../../../src/platforms/samsung/rest.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
@@ -47,11 +47,13 @@ describe.concurrent("the identity of a TV", () => {
     expect(sighting).toMatchObject({ identity: set.duid, port: 8_002, atSecondaryPort: true, certificate: null });
   });
 
-  test("a TV that tells no id is known by its address", async () => {
+  test("a TV that tells no id is known by its address, one that tells its UDN alone by that", async () => {
     const one = await line({ traits: { hidesIdentity: true } });
     expect(one.sighting).toMatchObject({ identity: `${one.set.host}:${one.set.ports.secure}`, provisional: true });
     await press(one, "home");
     expect(taken(one.set)).toEqual(["KEY_HOME"]);
+    const device = { udn: "uuid:AB-CD", modelName: "QE55Q60AAUXXH" };
+    expect(readInfo(JSON.stringify({ device })).duid).toBe("ab-cd");
   });
 
   test("TVs of 2014 and 2015 are recognized, and not driven", async () => {
