@@ -23,6 +23,8 @@ const MEDIA = `${PREFIX}media`;
 const DISCOVERY = `${PREFIX}receiver.discovery`;
 const SETUP = `${PREFIX}setup`;
 const PLATFORM = "receiver-0";
+/** Hardware pings from and to this address (thibauts/node-castv2#47). */
+const TRANSPORT = "Tr@n$p0rt-0";
 const AUTH = `${PREFIX}tp.deviceauth`;
 /** A response with a signature and a certificate of one byte each, which strict senders refuse. */
 const AUTHENTIC = Buffer.from("12060a0100120100", "hex");
@@ -219,7 +221,7 @@ export class CastSimulator extends SimulatedSet {
     const { heartbeatMs } = this.#options;
     for (const client of this.#clients) {
       if (performance.now() - client.lastMessageAt > 2.5 * heartbeatMs) client.socket.destroy();
-      else this.#send(client, PLATFORM, "*", HEARTBEAT, { type: "PING" });
+      else this.#send(client, TRANSPORT, TRANSPORT, HEARTBEAT, { type: "PING" });
     }
   }
 

@@ -130,8 +130,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     this.#send(namespaces.heartbeat, receiverId, { type: "PING" });
   }
 
-  #send(namespace: string, destination: string, message: Json): void {
-    this.sendWithoutAnswer((line) => line.send(bytesOf(namespace, destination, message)));
+  #send(namespace: string, destination: string, message: Json, source = senderId): void {
+    this.sendWithoutAnswer((line) => line.send(bytesOf(namespace, destination, message, source)));
   }
 
   async #askMedia(transport: string, signal: AbortSignal): Promise<void> {
@@ -143,14 +143,16 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
 
   #handle(body: Buffer): void {
     const { source, destination, namespace, text: json } = decode(body);
-    if (destination !== senderId && destination !== "*") return;
     const message = readJson(json);
     if (!isJson(message)) return;
     const type = message["type"] ?? message["responseType"];
     if (namespace === namespaces.heartbeat) {
-      if (type === "PING") this.#send(namespace, source, { type: "PONG" });
+      // Hardware pings from and to an address of its own, Tr@n$p0rt-0 (thibauts/node-castv2#47).
+      if (type === "PING")
+        this.#send(namespace, source, { type: "PONG" }, destination === "*" ? senderId : destination);
       return;
     }
+    if (destination !== senderId && destination !== "*") return;
     if (namespace === namespaces.connection) return type === "CLOSE" ? this.#closed(source) : undefined;
     if (namespace === namespaces.receiver && type === "RECEIVER_STATUS") this.#receiverChanged(readReceiver(message));
     if (namespace === namespaces.media && type === "MEDIA_STATUS" && source === this.#joined) {
@@ -195,8 +197,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   }
 }
 
-function bytesOf(namespace: string, destination: string, message: Json): Buffer {
-  return encode({ source: senderId, destination, namespace, text: JSON.stringify(message) });
+function bytesOf(namespace: string, destination: string, message: Json, source = senderId): Buffer {
+  return encode({ source, destination, namespace, text: JSON.stringify(message) });
 }
 
 /** Merges `DEVICE_INFO` and `eureka_info`: one may contain what the other leaves out. */
