@@ -141,11 +141,11 @@ export class CastSimulator extends SimulatedSet {
     this.#name = name;
   }
 
-  /** The volume is changed at the device or by another sender. */
-  setVolume(level: number, muted = this.#muted): void {
+  /** The volume is changed at the device, or by another sender, whose request has this id. */
+  setVolume(level: number, muted = this.#muted, requestId = 0): void {
     this.#level = level;
     this.#muted = muted;
-    this.#broadcastReceiverStatus();
+    this.#broadcastReceiverStatus(requestId);
   }
 
   /** The TV over HDMI goes to standby or turns on; null if it does not report that. */
@@ -439,8 +439,8 @@ export class CastSimulator extends SimulatedSet {
     return { type: "MEDIA_STATUS", requestId, status: status === null ? [] : [status] };
   }
 
-  #broadcastReceiverStatus(): void {
-    this.#broadcast(PLATFORM, RECEIVER, this.#receiverStatus(0));
+  #broadcastReceiverStatus(requestId = 0): void {
+    this.#broadcast(PLATFORM, RECEIVER, this.#receiverStatus(requestId));
   }
 
   #broadcastMediaStatus(): void {

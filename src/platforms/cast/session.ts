@@ -2,6 +2,7 @@
  * One conversation with a Cast device (players.md 3.1): requests to it and to the running app, and what both push.
  * Connections often die silently (3.4), so the device is pinged, and the connection closed when it does not answer.
  */
+import { randomInt } from "node:crypto";
 import { ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
@@ -28,7 +29,11 @@ const infoTimeoutMs = 1_000;
 export class CastSession extends RpcSession<Json, FramedConnection> {
   readonly #address: Address;
   readonly #host: Host;
-  #last = 0;
+  /**
+   * The id of the last request. Other senders count from 1, and what they change is broadcast under the id of their request
+   * (vitalidze/chromecast-java-api-v2#28).
+   */
+  #last = randomInt(1, 2 ** 30);
   #receiver: Receiver | null = null;
   #media: Media | null = null;
   /** The transport of the running app, once joined: media is requested and pushed there. */

@@ -39,7 +39,11 @@ describe.concurrent("what a Cast device plays", () => {
 
   test("a file that cannot be loaded fails, as does one without a type", async () => {
     const media = [{ url: film.url, fails: "LOAD_CANCELLED" as const }];
-    const { set, connection } = await room({ media });
+    // Another sender changes the volume meanwhile; its requests have these ids.
+    const onEvent = ({ type }: { type: string }) => {
+      if (type === "load") for (let id = 1; id <= 20; id++) set.setVolume(0.5, false, id);
+    };
+    const { set, connection } = await room({ media, onEvent });
     const { play } = has(connection.media);
     expect(await refusal(play({ ...film, url: "http://192.0.2.1/x", mime: "video/x-flv" }, never))).toBe(
       "unsupported_media: could not load the file as video/x-flv (error 104)",
