@@ -270,7 +270,10 @@ export class CastSimulator extends SimulatedSet {
         answer({ type: "DEVICE_INFO", requestId, ...this.#deviceInfo });
       else if (namespace === SETUP && type === "eureka_info" && reportsId !== null) answer(this.#eureka(content));
     } else if (destination === this.#session?.transportId && namespace === MEDIA && this.#session.app.media !== false) {
-      this.#handleMedia(content, answer);
+      // Some apps only broadcast what a command has changed (thibauts/node-castv2-client#64).
+      const toAll = (response: JsonObject) =>
+        type === "GET_STATUS" && this.#send(client, destination, "*", namespace, { ...response, requestId: undefined });
+      this.#handleMedia(content, this.#session.app.numbers === false ? toAll : answer);
     }
   }
 
@@ -444,7 +447,9 @@ export class CastSimulator extends SimulatedSet {
   }
 
   #broadcastMediaStatus(): void {
-    if (this.#session) this.#broadcast(this.#session.transportId, MEDIA, this.#mediaStatus(0));
+    if (!this.#session) return;
+    const { app, transportId } = this.#session;
+    this.#broadcast(transportId, MEDIA, this.#mediaStatus(app.numbers === false ? undefined : 0));
   }
 
   /** Sends to all clients connected to `source`, addressed to `*`: some senders accept status only in broadcasts (3.5). */

@@ -40,6 +40,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #joined: string | null = null;
   /** Aborted when the running app is left: it answers no more. */
   #left = new AbortController();
+  /** The ids of the requests to it, the oldest first. Without LOAD: the app that loads files names the request in its answer. */
+  readonly #mediaRequests = new Set<unknown>();
   /** The transport that has not answered; it is not waited for again. */
   #unresponsive: string | null = null;
   #changed: () => void = () => {};
@@ -95,7 +97,10 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     // The setup namespace has another name for it.
     const numbered = { ...message, [namespace === namespaces.setup ? "request_id" : "requestId"]: id };
     const send = (line: FramedConnection) => line.send(bytesOf(namespace, destination, numbered));
-    return this.sendRequest(id, send, deadline(withinMs, signal));
+    const answer = this.sendRequest(id, send, deadline(withinMs, signal));
+    if (namespace !== namespaces.media || message["type"] === "LOAD") return answer;
+    this.#mediaRequests.add(id);
+    return answer.finally(() => this.#mediaRequests.delete(id));
   }
 
   /** A media request to the running app. Fails with `device_refused` where no app that plays media runs. */
@@ -160,14 +165,19 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     if (destination !== senderId && destination !== "*") return;
     if (namespace === namespaces.connection) return type === "CLOSE" ? this.#closed(source) : undefined;
     if (namespace === namespaces.receiver && type === "RECEIVER_STATUS") this.#receiverChanged(readReceiver(message));
+    let id = message["requestId"] ?? message["request_id"];
     if (namespace === namespaces.media && type === "MEDIA_STATUS" && source === this.#joined) {
+      // Some apps name no request in their answers (thibauts/node-castv2-client#64), and answer in order. Whether a command had
+      // its effect is read back, so that a status that somebody else caused confirms nothing.
+      id ??= this.#mediaRequests.values().next().value;
+      this.#mediaRequests.delete(id);
       this.#unresponsive = null;
       this.#media = readMedia(message, this.#media);
       this.#changed();
     }
     // It precedes the answer (3.3).
     if (type === "LAUNCH_STATUS") return;
-    this.pendingRequest(message["requestId"] ?? message["request_id"])?.resolve(message);
+    this.pendingRequest(id)?.resolve(message);
   }
 
   #receiverChanged(receiver: Receiver): void {
@@ -197,6 +207,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #join(transport: string | null): void {
     this.#joined = transport;
     this.#media = null;
+    this.#mediaRequests.clear();
     this.#left.abort(closedApp());
     this.#left = new AbortController();
   }

@@ -9,6 +9,8 @@ export interface SimulatedCastApp {
   readonly media?: boolean;
   /** False for an app that refuses to load files. Default: it loads them. */
   readonly plays?: boolean;
+  /** False for an app that tells all senders what changes, and names no request in that. Default: it answers requests. */
+  readonly numbers?: boolean;
   /** It ends when a file is loaded or playback is stopped, without an answer. */
   readonly quits?: boolean;
 }

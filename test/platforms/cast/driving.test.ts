@@ -94,6 +94,23 @@ describe.concurrent("what a Cast device plays", () => {
     expect(await refusal(tell("play", never))).toBe("device_refused: is not playing anything");
   });
 
+  test("obeys at once, too, where its app does not say which request it answers", async () => {
+    const apps = [{ appId: "233637DE", name: "YouTube", numbers: false }];
+    const { set, connection } = await room({ apps, timeout: 1_000 });
+    set.launch("233637DE");
+    set.play();
+    for (const what of ["pause", "play", "next"] as const) {
+      const [before] = await Promise.all([
+        read(connection),
+        has(connection.playback).do(what, never),
+        read(connection),
+      ]);
+      expect(before.playback).not.toBeNull();
+    }
+    await has(connection.playback).do("stop", never);
+    expect([(await read(connection)).playback, doneTo(set)]).toEqual([null, ["PAUSE", "PLAY", "QUEUE_UPDATE", "STOP"]]);
+  });
+
   test("a live stream is skipped in from where it is, though that is not shown", async () => {
     const { set, connection } = await room();
     set.launch("233637DE");
