@@ -73,6 +73,8 @@ function readRunning(application: Json | undefined): Running | null {
 export interface Media {
   readonly sessionId: number;
   readonly status: Playback["status"];
+  /** It loads, which may fail. */
+  readonly isLoading: boolean;
   readonly positionMs: number | null;
   readonly durationMs: number | null;
   readonly live: boolean | null;
@@ -92,14 +94,15 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
   ["PLAYING", "playing"],
   ["PAUSED", "paused"],
   ["BUFFERING", "buffering"],
-  ["LOADING", "buffering"],
 ]);
 
 /** Reads a status, which leaves out what has not changed since `before`; `null` where nothing is loaded. */
 export function readMedia(message: Json, before: Media | null, now = performance.now()): Media | null {
   const [report = {}] = listOf(message, "status", 1);
-  const { mediaSessionId, playerState, media } = report;
-  const status = statuses.get(text(playerState) ?? "");
+  const { mediaSessionId, playerState, media, extendedStatus } = report;
+  // A player that loads a file says that it is idle (home-assistant/core#13483, home-assistant-libs/pychromecast#225).
+  const isLoading = playerState === "IDLE" && asJson(extendedStatus)["playerState"] === "LOADING";
+  const status = isLoading ? "buffering" : statuses.get(text(playerState) ?? "");
   if (typeof mediaSessionId !== "number" || status === undefined) return null;
   const same = before?.sessionId === mediaSessionId ? before : null;
   const seconds = number(report["currentTime"]);
@@ -107,6 +110,7 @@ export function readMedia(message: Json, before: Media | null, now = performance
     ...(isJson(media) ? readItem(media) : (same ?? readItem({}))),
     sessionId: mediaSessionId,
     status,
+    isLoading,
     positionMs: seconds === null ? null : Math.max(0, seconds * 1_000),
     rate: number(report["playbackRate"]) ?? 1,
     commands: number(report["supportedMediaCommands"]) ?? same?.commands ?? 0,

@@ -65,8 +65,9 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     return this.#receiver;
   }
 
+  /** What it plays; nothing while a file loads, because loading may fail, and buffering confirms that it plays. */
   get media(): Media | null {
-    return this.#media;
+    return this.#media?.isLoading ? null : this.#media;
   }
 
   /** Calls the listener with every change from now on. */

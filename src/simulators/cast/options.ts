@@ -44,6 +44,8 @@ class Defaults {
   media: readonly SimulatedMedia[] = [];
   /** The time from loading a file to its start. */
   bufferMs = 20;
+  /** Whether it reports a file that loads, as idle (home-assistant-libs/pychromecast#225), and describes it only then. */
+  reportsLoading = false;
   /** The interval of pings. A client that is silent for two and a half intervals is disconnected. */
   heartbeatMs = 5_000;
 }

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../bench/json.ts";
 import type { CastOptions } from "./options.ts";
 
-type State = "PLAYING" | "PAUSED" | "BUFFERING";
+type State = "PLAYING" | "PAUSED" | "BUFFERING" | "LOADING";
 
 /** Media played by another sender. */
 export interface SharedMedia {
@@ -69,12 +69,15 @@ export class Player {
     const { mediaSessionId, state, supportedCommands, media, durationMs } = playing;
     return {
       mediaSessionId,
-      playerState: state,
+      playerState: state === "LOADING" ? "IDLE" : state,
+      ...(state === "LOADING" && { extendedStatus: { playerState: state, mediaSessionId } }),
       currentTime: position(playing) / 1_000,
       playbackRate: 1,
       supportedMediaCommands: supportedCommands,
       volume: { level: 1, muted: false },
-      media: { ...media, duration: durationMs === null ? null : durationMs / 1_000 },
+      ...((state === "LOADING" || !this.#options.reportsLoading) && {
+        media: { ...media, duration: durationMs === null ? null : durationMs / 1_000 },
+      }),
     };
   }
 
@@ -89,7 +92,7 @@ export class Player {
     this.#options.onEvent?.({ type: "load", text, url: contentId });
     if (fails !== null) return fails;
     const durationMs = known?.durationMs === undefined ? 120_000 : known.durationMs;
-    this.#begin(media, durationMs, USUAL);
+    this.#begin(media, durationMs, USUAL, this.#options.reportsLoading ? "LOADING" : "BUFFERING");
     return null;
   }
 
@@ -107,7 +110,7 @@ export class Player {
     this.#begin({ contentId: "shown", contentType: "video/mp4", streamType, metadata }, durationMs, supportedCommands);
   }
 
-  #begin(media: JsonObject, durationMs: number | null, supportedCommands: number): void {
+  #begin(media: JsonObject, durationMs: number | null, supportedCommands: number, state: State = "BUFFERING"): void {
     clearTimeout(this.#starting);
     this.#sessions += 1;
     const at = performance.now();
@@ -116,14 +119,14 @@ export class Player {
       media,
       supportedCommands,
       durationMs,
-      state: "BUFFERING",
+      state,
       positionMs: 0,
       at,
     };
     this.#playing = playing;
     this.#onChange();
     this.#starting = setTimeout(() => {
-      if (this.#playing !== playing || playing.state !== "BUFFERING") return;
+      if (this.#playing !== playing || playing.state !== state) return;
       this.#move(playing, "PLAYING", playing.positionMs);
     }, this.#options.bufferMs);
   }

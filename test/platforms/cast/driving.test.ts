@@ -37,6 +37,15 @@ describe.concurrent("what a Cast device plays", () => {
     });
   });
 
+  test("a file that loads does not play yet; what is said of it then holds when it is loaded", async () => {
+    const { set, connection, told } = await room({ reportsLoading: true, bufferMs: 60_000 });
+    await has(connection.media).play(film, never);
+    expect((await read(connection)).playback).toBeNull();
+    set.pause();
+    await until("it is told", () => told.states.at(-1)?.playback?.status === "paused");
+    expect(told.states.at(-1)?.playback).toMatchObject({ title: "Film", duration_ms: 120_000 });
+  });
+
   test("a file that cannot be loaded fails, as does one without a type", async () => {
     const media = [{ url: film.url, fails: "LOAD_CANCELLED" as const }];
     // Another sender changes the volume meanwhile; its requests have these ids.
