@@ -249,14 +249,11 @@ export class CastDevice {
   #changed(session: CastSession): void {
     const { receiver, media } = session;
     if (receiver === null) return;
-    this.#learn(session);
+    const { control } = receiver;
+    if (control !== null && control !== this.#target.memory.volume)
+      this.#emit({ type: "facts", memory: { volume: control } });
     const { power, app, playback, volume } = describeState(receiver, media);
     this.#emit({ type: "state", patch: { power, app, playback, volume } });
-  }
-
-  #learn({ receiver }: CastSession): void {
-    const volume = receiver?.control ?? null;
-    if (volume !== null && volume !== this.#target.memory.volume) this.#emit({ type: "facts", memory: { volume } });
   }
 }
 
