@@ -1,5 +1,5 @@
 /** One Android TV: a session with the paired TV that stays open, and the commands over it. */
-import { DeviceError, hasReason, inStandby, ZapdError } from "../../api/errors.ts";
+import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
@@ -13,7 +13,7 @@ import {
   type PlatformHost,
   type PlatformState,
 } from "../platform.ts";
-import { accessRevoked, notPaired, refusedBeforeGreeting } from "./failures.ts";
+import { accessRevoked, notPaired, refusedBeforeGreeting, unsupported } from "./failures.ts";
 import { isStreamingBox, prove } from "./identity.ts";
 import { codes, keyCodes } from "./keys.ts";
 import type { AndroidMemory, AndroidTarget } from "./memory.ts";
@@ -152,7 +152,7 @@ export class AndroidTv {
   async press(code: number, signal: AbortSignal): Promise<void> {
     const session = await this.command(signal);
     requireFeature(session, "key");
-    session.send(messages.key(code, keyDirections.short));
+    await session.command(messages.key(code, keyDirections.short), signal);
   }
 
   /** Leaves a key down; the returned function releases it. */
@@ -165,6 +165,7 @@ export class AndroidTv {
       session.hold(-1);
       // A TV releases its keys when the connection ends.
       if (session.alive) session.send(messages.key(code, keyDirections.up));
+      session.requireTaken();
     };
   }
 
@@ -190,14 +191,16 @@ export class AndroidTv {
     requireFeature(session, "appLink");
     const before = session.state.app;
     const wanted = packagesOf(id);
-    session.send(messages.link(link));
-    if (!session.has("ime")) return null;
+    const sent = messages.link(link);
+    if (!session.has("ime")) return session.command(sent, signal).then(() => null);
+    session.send(sent);
     const isShown = () => {
       const { app } = session.state;
       if (app === null) return false;
       return wanted.length > 0 ? wanted.includes(app) : app !== before && !isHome(app);
     };
     await until(() => isShown() || !session.alive, { timeoutMs: shownTimeoutMs, everyMs: 50, signal });
+    session.requireTaken();
     // Any other link may have been opened by the app that was in front already.
     const isUnknown = wanted.length === 0 && before !== null && !isHome(before) && session.state.app === before;
     return isUnknown ? null : isShown();
@@ -260,12 +263,7 @@ export class AndroidTv {
 }
 
 function requireFeature(session: RemoteSession, feature: Parameters<RemoteSession["has"]>[0]): void {
-  if (session.has(feature)) return;
-  throw new DeviceError("unsupported_operation", "does not support that over its remote service", {
-    phase: "answered",
-    reason: "protocol",
-    hint: "On the TV, update the app Android TV Remote Service, or clear its data and restart the TV",
-  });
+  if (!session.has(feature)) throw unsupported();
 }
 
 export function describeState({ isOn, app, volume }: RemoteState): PlatformState {

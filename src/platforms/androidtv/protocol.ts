@@ -34,6 +34,7 @@ export const keyDirections = { down: 1, up: 2, short: 3 } as const;
 export const remote = {
   configure: 1,
   setActive: 2,
+  error: 3,
   ping: 8,
   pong: 9,
   key: 10,

@@ -5,12 +5,13 @@
 import { closedBeforeSending, DeviceError } from "../../api/errors.ts";
 import { orAborted, until } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
+import { hungUp } from "../../transport/http-connection.ts";
 import { Message } from "../../transport/protobuf.ts";
 import { RpcSession } from "../../transport/rpc.ts";
 import type { ConnectionEnd } from "../../transport/sliced-connection.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem } from "./certificate.ts";
-import { refusedBeforeGreeting } from "./failures.ts";
+import { refusedBeforeGreeting, refusedMessage } from "./failures.ts";
 import type { AndroidSecret } from "./memory.ts";
 import { features, framing, messages, ours, remote } from "./protocol.ts";
 
@@ -21,6 +22,8 @@ const lookEveryMs = 1_000;
 const doubtfulMs = 8_000;
 /** A TV that does not report its power is ready this long after the greeting. */
 const readyTimeoutMs = 1_500;
+/** A TV that refuses commands sends the first one back within this time. */
+const refusalDelayMs = 300;
 /** Volume and app follow the report that the TV is on. */
 const firstReportsTimeoutMs = 500;
 
@@ -45,6 +48,8 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
   readonly #platformHost: PlatformHost;
   readonly #ready = Promise.withResolvers<void>();
   #early: Buffer[] | null = [];
+  /** Whether it takes commands; `null` before the first. */
+  #takes: boolean | null = null;
   #counters: { readonly ime: number; readonly field: number } | null = null;
   #grace: ReturnType<typeof setTimeout> | undefined;
   #changed: () => void = () => {};
@@ -112,6 +117,23 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.sendWithoutAnswer((line) => line.send(message));
   }
 
+  /** Sends a command. The first one waits a moment for its refusal, since a TV answers no command that it takes. */
+  async command(message: Uint8Array, signal: AbortSignal): Promise<void> {
+    this.send(message);
+    const isOver = () => this.#takes !== null || !this.alive;
+    await until(isOver, { timeoutMs: refusalDelayMs, everyMs: 10, signal });
+    this.requireTaken();
+    if (!this.alive) throw hungUp("closed the connection before it confirmed the command");
+    this.#takes = true;
+  }
+
+  /** Fails with `device_refused` where the TV has refused a command since the last time. */
+  requireTaken(): void {
+    if (this.#takes !== false) return;
+    this.#takes = null;
+    throw refusedMessage();
+  }
+
   /** Types into the focused text field. A TV may not report a field that was open before the session. */
   async type(text: string, signal: AbortSignal): Promise<void> {
     const soon = { timeoutMs: firstReportsTimeoutMs, everyMs: 10, signal };
@@ -120,11 +142,13 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.send(messages.text(text, counters ?? { ime: 0, field: 0 }));
     // The next text needs the counters that follow this one, where the TV counts.
     await until(() => this.#counters !== counters || !this.alive, soon);
+    this.requireTaken();
   }
 
   #handle(message: Message): void {
     const ping = message.message(remote.ping);
     if (ping) return this.send(messages.pong(ping.number(1)));
+    const refused = message.message(remote.error)?.message(2);
     const configure = message.message(remote.configure);
     const edit = message.message(remote.edit);
     const app = message.message(remote.app);
@@ -156,6 +180,8 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
       const [most, level] = [volume.number(6), volume.number(7)];
       this.state = { ...this.state, volume: { most, level: Math.min(level, most), muted: volume.number(8) === 1 } };
       this.#changed();
+    } else if (refused && [remote.key, remote.edit, remote.link].some((field) => refused.message(field) !== null)) {
+      this.#takes = false;
     }
   }
 }

@@ -58,6 +58,27 @@ describe("keys", () => {
     ]);
   });
 
+  test("that the TV sends back are refused, as are a text and a link", async () => {
+    const one = await line({ refuses: true });
+    const { keys, text, apps } = one.connection;
+    const hangsUp = () => until("it has hung up", () => one.set.state.clients === 0);
+    const hold = async () => {
+      const letGo = await keys?.down?.("up", never);
+      await hangsUp();
+      await letGo?.();
+    };
+    for (const refused of [
+      () => press(one, "home"),
+      hold,
+      () => text?.type("a", never),
+      () => apps?.launch?.("com.netflix.ninja", {}, never),
+    ]) {
+      expect(await failure(Promise.resolve(refused()))).toMatchObject({ code: "device_refused", phase: "answered" });
+      await hangsUp();
+    }
+    expect([one.set.keys, one.set.links]).toEqual([[], []]);
+  });
+
   test("are not sent over a connection that may be dead", async () => {
     const one = await line({}, undefined, 400);
     await press(one, "home");
