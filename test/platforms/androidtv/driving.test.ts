@@ -58,6 +58,14 @@ describe("keys", () => {
     ]);
   });
 
+  test("of the player are no toggles: pausing twice pauses", async () => {
+    const one = await line();
+    for (const key of ["pause", "pause", "play"] as const) await press(one, key);
+    await one.connection.playback?.do("pause", never);
+    await until("all have come", () => one.set.keys.length === 4);
+    expect(one.set.keys.map(({ code }) => code)).toEqual([127, 127, 126, 127]);
+  });
+
   test("that the TV sends back are refused, as are a text and a link", async () => {
     const one = await line({ refuses: true });
     const { keys, text, apps } = one.connection;
