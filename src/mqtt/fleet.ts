@@ -77,7 +77,7 @@ const firstMessageMs = 1_500;
 const maxBatch = 400;
 const assumedDevices = 16;
 /** Limits of what is kept in memory; the rest is ignored. */
-const max = { sites: 20_000, devices: 400_000, text: 256, labels: 64 } as const;
+const max = { sites: 20_000, devices: 400_000, topics: 820_000, text: 256, labels: 64 } as const;
 
 /** The retained documents of all sites, kept up to date while the connection is open. */
 export class Fleet {
@@ -90,7 +90,6 @@ export class Fleet {
   /** For each site that was called, what ends its calls when it goes offline. */
   readonly #called = new Map<string, AbortController>();
   #devices = 0;
-  #lastMessageAt = performance.now();
 
   private constructor(bus: Bus, prefix: string, settleMs: number) {
     this.#bus = bus;
@@ -107,21 +106,40 @@ export class Fleet {
     const fleet = new Fleet(bus, prefix, settleMs);
     const { status, device, state } = topicsOf(prefix, "+");
     const filters = [status, device("+"), ...(states ? [state("+")] : [])];
-    await bus.subscribe(filters, (message) => fleet.#take(message), 0);
-    await fleet.#settled(() => false, signal);
+    await fleet.#read(filters, () => false, signal);
     await fleet.#complete(states, signal);
     return fleet;
   }
 
-  /** Waits until no message has arrived for a while, or until `isComplete`. */
-  async #settled(isComplete: () => boolean, signal: AbortSignal | undefined): Promise<void> {
-    const since = performance.now();
+  /**
+   * Subscribes, and waits until no topic has been heard for the first time for a while, or until `isComplete`. Later messages of a
+   * topic are changes, which never pause in a large fleet.
+   */
+  async #read(
+    filters: readonly string[],
+    isComplete: () => boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<() => Promise<void>> {
+    const heard = new Set<string>();
+    let last = 0;
+    const leave = await this.#bus.subscribe(
+      filters,
+      (message) => {
+        if (!heard.has(message.topic) && heard.size < max.topics) {
+          heard.add(message.topic);
+          last = performance.now();
+        }
+        this.#take(message);
+      },
+      0,
+    );
+    last = performance.now();
     while (!isComplete()) {
-      const quiet = performance.now() - Math.max(since, this.#lastMessageAt);
-      if (quiet >= (this.#sites.size > 0 ? this.#settleMs : firstMessageMs)) return;
+      if (performance.now() - last >= (this.#sites.size > 0 ? this.#settleMs : firstMessageMs)) break;
       const over = this.#bus.ended.then((why) => Promise.reject(why));
       await Promise.race([sleep(10, signal), over]);
     }
+    return leave;
   }
 
   /**
@@ -143,8 +161,7 @@ export class Fleet {
         batch.push(...asked.splice(0, 1));
       const topics = batch.map(({ site }) => topicsOf(this.#prefix, site));
       const filters = topics.flatMap((one) => [one.device("+"), ...(states ? [one.state("+")] : [])]);
-      const leave = await this.#bus.subscribe(filters, (message) => this.#take(message), 0);
-      await this.#settled(() => batch.every((one) => one.online && isWhole(one)), signal);
+      const leave = await this.#read(filters, () => batch.every((one) => one.online && isWhole(one)), signal);
       await leave();
     }
   }
@@ -225,7 +242,6 @@ export class Fleet {
   }
 
   #take({ topic, payload }: Message): void {
-    this.#lastMessageAt = performance.now();
     const [, site = "", what = "", id = "", field] = topic.slice(this.#prefix.length + 1).split("/");
     if (what === "status") this.#takeStatus(site, objectIn(payload));
     else if (what === "devices" && field === undefined) this.#takeDevice(site, id, objectIn(payload));
