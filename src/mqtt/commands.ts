@@ -101,8 +101,11 @@ export class Commands {
     // An empty message clears a retained command.
     if (message.payload.length === 0) return;
     this.#run(message, bus).catch((error: unknown) => {
-      const isTyped = partsOf(topics, message.topic)?.[2] === "text";
-      this.#refuse(message.topic, error, isTyped);
+      const { topic, replyTo, correlation } = message;
+      this.#refuse(topic, error, partsOf(topics, topic)?.[2] === "text");
+      // Its caller need not wait. With QoS 1 the answers to a flood would be kept until the broker has acknowledged them.
+      if (topic === topics.rpc && replyTo !== null && isReplyTopic(topics, replyTo))
+        bus.publish(replyTo, envelopeOf(error), { expiresInS: answerExpiryS, correlation }).catch(() => {});
     });
   }
 

@@ -68,6 +68,26 @@ test("lines that are too many bytes for one message are counted, and the log goe
   commands.detach();
 });
 
+test("a call that is not run is answered: one of too many, one that was retained, and one that has expired", async () => {
+  const events: object[] = [];
+  const commands = new Commands(options(events, () => new Promise(() => {})));
+  const bus = new MemoryBroker().client();
+  const told: { readonly error: { readonly message: string } }[] = [];
+  await bus.subscribe(["answers"], ({ payload }) => told.push(JSON.parse(Buffer.from(payload).toString())));
+  const message = { ...nothing, topic: topics.rpc, payload: take, replyTo: "answers" };
+  commands.handle({ ...message, retained: true }, bus);
+  commands.handle({ ...message, expiresInS: 0 }, bus);
+  for (let count = 0; count < 65; count++) commands.handle(message, bus);
+  // It is reported, but not told to a topic of commands.
+  commands.handle({ ...message, replyTo: topics.set("d1", "text") }, bus);
+  await until("all four are reported", () => events.length === 4);
+  expect(told.map(({ error }) => error.message)).toEqual([
+    expect.stringMatching(/^A retained command is not run/),
+    expect.stringMatching(/has expired$/),
+    expect.stringMatching(/64 commands from the broker are running already$/),
+  ]);
+});
+
 test("a call of nothing but quotes is read in one pass", async () => {
   const events: object[] = [];
   const commands = new Commands(options(events));
