@@ -67,8 +67,8 @@ export interface RunOptions {
   onResult(result: FleetResult): void;
 }
 
-/** A site runs 64 commands at a time: half of them are left for other clients. */
-const maxPerSite = 32;
+/** A site runs 64 commands at a time, 200 at once, and then 100 a second: half of each is left for other clients. */
+const perSite = { concurrent: 32, burst: 100, everyMs: 20 } as const;
 /** Retained messages arrive in one burst: after this silence all have arrived. */
 const defaultSettleMs = 300;
 /** The same, before the first message. */
@@ -89,6 +89,8 @@ export class Fleet {
   readonly #states = new Map<string, FleetDevice["state"]>();
   /** For each site that was called, what ends its calls when it goes offline. */
   readonly #called = new Map<string, AbortController>();
+  /** For each site that was called, the earliest time of its next call but for the burst. */
+  readonly #nextCall = new Map<string, number>();
   #devices = 0;
 
   private constructor(bus: Bus, prefix: string, settleMs: number) {
@@ -195,9 +197,9 @@ export class Fleet {
     return Promise.all(
       targets.map(async (device): Promise<FleetResult> => {
         const { site } = device.site;
-        const turn = turns.get(site) ?? new Semaphore(maxPerSite);
+        const turn = turns.get(site) ?? new Semaphore(perSite.concurrent);
         turns.set(site, turn);
-        const send: Send = (body) => this.#send(device, body, replyTo(site), deadline - performance.now());
+        const send: Send = (body) => this.#send(device, body, replyTo(site), deadline);
         const result = await turn
           .run(() => work(send, device))
           .then(
@@ -214,7 +216,7 @@ export class Fleet {
     { site }: FleetDevice,
     body: Readonly<Record<string, unknown>>,
     replyTo: string,
-    timeoutMs: number,
+    deadline: number,
   ): Promise<unknown> {
     const known = this.#sites.get(site.site);
     if (!known?.online) throw offline(site.site);
@@ -222,11 +224,22 @@ export class Fleet {
       throw new ZapdError("unsupported_operation", `${site.site} accepts no commands from the broker`, {
         hint: "On that machine: zapd config set mqtt.commands control",
       });
-    if (timeoutMs <= 0) throw new BusError("timeout", "The time ran out before the command was sent");
     const called = this.#called.get(site.site) ?? new AbortController();
     this.#called.set(site.site, called);
+    await this.#paced(site.site, deadline, called.signal);
+    const timeoutMs = deadline - performance.now();
+    if (timeoutMs <= 0) throw new ZapdError("device_timeout", "The time ran out before the command was sent");
     const { rpc } = topicsOf(this.#prefix, site.site);
     return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: called.signal }), site);
+  }
+
+  /** Waits until the site takes another call; no longer than until `deadline`, or while the connection lasts. */
+  async #paced(site: string, deadline: number, signal: AbortSignal): Promise<void> {
+    const now = performance.now();
+    const next = Math.max(this.#nextCall.get(site) ?? now, now);
+    this.#nextCall.set(site, next + perSite.everyMs);
+    const waitMs = Math.min(next - (perSite.burst - 1) * perSite.everyMs, deadline) - now;
+    if (waitMs > 0) await Promise.race([sleep(waitMs, signal), this.#bus.ended]);
   }
 
   #devicesOf(site: FleetSite): FleetDevice[] {
