@@ -173,14 +173,17 @@ export class Fleet {
     return [...this.#sites.values()].sort((one, other) => (one.site < other.site ? -1 : 1));
   }
 
-  /** The selected devices, by site and name. */
-  select({ labels = [], site, device }: Selection = {}): readonly FleetDevice[] {
-    return this.sites
+  /** The selected devices, by site and name. A name is matched regardless of case where no device is called exactly that. */
+  select({ labels = [], site, device = "all" }: Selection = {}): readonly FleetDevice[] {
+    const among = this.sites
       .filter((one) => site === undefined || one.site === site)
       .flatMap((one) => this.#devicesOf(one))
-      .filter((one) => device === undefined || device === "all" || one.id === device || one.name === device)
       .filter((one) => labels.every((label) => one.labels.includes(label)))
       .sort((one, other) => (one.site === other.site ? one.name.localeCompare(other.name) : 0));
+    if (device === "all") return among;
+    const exact = among.filter(({ id, name }) => id === device || name === device);
+    const wanted = caseFolded(device);
+    return exact.length > 0 ? exact : among.filter(({ id, name }) => [id, name].map(caseFolded).includes(wanted));
   }
 
   /**
@@ -306,6 +309,11 @@ function offline(site: string): ZapdError {
   return new ZapdError("site_offline", `${site} is offline`, {
     hint: "Check that its daemon is running and reaches the broker. The command was not queued",
   });
+}
+
+/** As one daemon compares names. */
+function caseFolded(word: string): string {
+  return word.trim().normalize("NFC").toLowerCase();
 }
 
 /** The data of an answer. Fails with its error. */

@@ -73,6 +73,10 @@ test("devices are selected by their labels and those of their site, by site, nam
   expect(namesOf(fleet, { site: "b" })).toEqual(["b-0", "b-1"]);
   expect(namesOf(fleet, { device: "Set 1" })).toEqual(["a-1", "b-1"]);
   expect(namesOf(fleet, { device: "b-1" })).toEqual(["b-1"]);
+  // As with one daemon: a name that matches without case, unless there is exactly that one.
+  expect(namesOf(fleet, { device: "sET 1 " })).toEqual(["a-1", "b-1"]);
+  await broker.client().publish("zapd/1/b/devices/b-1", `{"name":"set 1"}`, { retain: true });
+  expect([namesOf(fleet, { device: "set 1" }), namesOf(fleet, { device: "SET 1" })]).toEqual([["b-1"], ["a-1", "b-1"]]);
   expect(namesOf(fleet, { device: "all", labels: ["nothing"] })).toEqual([]);
   expect(fleet.select()[0]?.state).toEqual({ power: "on" });
   expect(fleet.sites.map(({ site, online, version, commands }) => [site, online, version, commands])).toEqual([
