@@ -263,8 +263,9 @@ export class Fleet {
     else if (what === "devices" && field === undefined) this.#takeDevice(site, id, objectIn(payload));
     else if (what === "devices" && field === "state") {
       const state = objectIn(payload)?.["state"];
-      if (state === null || isObject(state)) this.#states.set(`${site}/${id}`, state);
-      else this.#states.delete(`${site}/${id}`);
+      const key = `${site}/${id}`;
+      if (state !== null && !isObject(state)) this.#states.delete(key);
+      else if (this.#states.has(key) || this.#states.size < max.devices) this.#states.set(key, state);
     }
   }
 
@@ -289,11 +290,12 @@ export class Fleet {
 
   #takeDevice(site: string, id: string, document: Record<string, unknown> | null): void {
     const known = this.#documents.get(site) ?? new Map<string, Readonly<Record<string, unknown>>>();
-    this.#documents.set(site, known);
     const before = known.size;
     if (document === null) known.delete(id);
     else if (known.has(id) || this.#devices < max.devices) known.set(id, document);
     this.#devices += known.size - before;
+    if (known.size > 0) this.#documents.set(site, known);
+    else this.#documents.delete(site);
   }
 }
 
