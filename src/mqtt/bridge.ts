@@ -58,6 +58,8 @@ export class Bridge {
   readonly #topics: SiteTopics;
   readonly #homeAssistant: HomeAssistant;
   #bus: Bus | undefined;
+  /** The connection over which the status was published: commands are subscribed to, and no other daemon has this site. */
+  #served: Bus | undefined;
   #boot = "";
   /** Whether this daemon has published its status before. */
   #hasPublishedStatus = false;
@@ -172,6 +174,7 @@ export class Bridge {
     if (commands) await bus.subscribe(commands.filters, (message) => commands.handle(message, bus));
     // `stop` has said meanwhile that the site is offline: that is the last word.
     if (this.#bus !== bus) return;
+    this.#served = bus;
     await this.#publishStatus(bus);
     const filters = [topics.device("+"), topics.state("+")];
     const isKnown = (topic: string) => {
@@ -303,7 +306,7 @@ export class Bridge {
   }
 
   #publishCount(): void {
-    if (this.#bus) this.#publishStatus(this.#bus).catch(() => {});
+    if (this.#bus && this.#bus === this.#served) this.#publishStatus(this.#bus).catch(() => {});
   }
 }
 

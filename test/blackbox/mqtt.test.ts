@@ -1,10 +1,12 @@
 /** A daemon and a broker, used by Mosquitto's own programs: what is retained, and which commands are run. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
+import net from "node:net";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { listening } from "../support/listening.ts";
 import { type Ears, type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 import { succeed } from "./checked.ts";
 
@@ -222,6 +224,41 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
     // A will would be retained.
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
+  });
+
+  test("after a lost connection a site is online once it hears commands, whatever changes before that", async () => {
+    let isFirst = true;
+    const subscribing = Promise.withResolvers<() => void>();
+    // Of the second connection nothing is let through but that it was accepted, until the test wants it.
+    const relay = await listening(
+      net.createServer((client) => {
+        const from = net.connect(broker.port, "127.0.0.1");
+        client.pipe(from).once("data", (accepted) => {
+          client.write(accepted);
+          if (isFirst) return void from.pipe(client);
+          from.pause();
+          client.once("data", () => subscribing.resolve(() => from.pipe(client)));
+        });
+      }),
+    );
+    const mqtt = { url: `mqtt://127.0.0.1:${relay.port}`, site: "held" };
+    const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    try {
+      const isOnline = ({ topic, json }: Heard) => topic === "zapd/1/held/status" && json.online === true;
+      await ears.until(isOnline);
+      isFirst = false;
+      relay.hangUp();
+      const letThrough = await subscribing.promise;
+      await succeed(next, "addDevice", { body: { host: set.host, port: set.port, name: "Den" } });
+      await succeed(next, "pressKey", { id: "Den", body: { key: "info" } });
+      await ears.until(({ topic, json }) => topic === "zapd/1/held/events" && json.type === "action.finished");
+      expect(ears.all.filter(isOnline)).toHaveLength(1);
+      letThrough();
+      await ears.until((one) => isOnline(one) && one.json.devices === 1);
+    } finally {
+      await next.dispose();
+      await relay.stop();
+    }
   });
 
   test("a broker that forbids reading is used after a lost connection too; it does not delay the end", async () => {
