@@ -27,9 +27,10 @@ export interface DiscoveryInput {
   readonly artwork?: string | undefined;
 }
 
-/** A component of the device; one with only a platform removes it. */
+/** A component, and whether the device has it; `null`: not known yet. One with only a platform removes an earlier one. */
 interface Component {
   readonly platform: string;
+  readonly isPresent: boolean | null;
   readonly [option: string]: unknown;
 }
 
@@ -195,11 +196,8 @@ export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<st
   };
 }
 
-/** A component, and whether the device has it; `null`: not known yet. */
-type OptionalComponent = Component & { readonly isPresent: boolean | null };
-
 /** Components that control the device. */
-function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<string, OptionalComponent> {
+function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<string, Component> {
   const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
   const setTopic = (field: Settable) => topics.set(device.id, field);
   const hasKey = (key: Key) => device.keys.includes(key);
@@ -281,7 +279,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
 const onOff = { payload_on: "on", payload_off: "off", state_on: "on", state_off: "off" } as const;
 
 /** Components that only show something. */
-function sensors({ device, topics, artwork }: DiscoveryInput): Record<string, OptionalComponent> {
+function sensors({ device, topics, artwork }: DiscoveryInput): Record<string, Component> {
   const hasState = device.capabilities.includes("state");
   const hasApps = device.capabilities.includes("launch") || device.capabilities.includes("apps");
   const cut = `| string | truncate(${maxStateLength}, true, '', 0)`;
@@ -329,7 +327,7 @@ function sensors({ device, topics, artwork }: DiscoveryInput): Record<string, Op
 }
 
 /** A button for each key. */
-function buttons({ keys: ownKeys }: Device): Record<string, OptionalComponent> {
+function buttons({ keys: ownKeys }: Device): Record<string, Component> {
   return Object.fromEntries(
     keys.map((key) => [
       `key_${key.replaceAll("-", "_")}`,
