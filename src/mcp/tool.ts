@@ -104,6 +104,7 @@ export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>)
 
 export const device = z
   .string()
+  .min(1)
   .max(1_024)
   .optional()
   .describe("Its name or id from list_devices; without it the default device");

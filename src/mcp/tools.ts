@@ -94,7 +94,7 @@ const listDevices = tool({
   description:
     "Lists every known TV and player with its power, capabilities, keys, labels and current state. The state is read from devices that are on; `state` is null if a device is not on or did not answer.",
   hints: ["readOnly", "idempotent"],
-  input: { label: z.string().max(64).optional().describe("Only devices with this label") },
+  input: { label: z.string().min(1).max(64).optional().describe("Only devices with this label") },
   output: {
     devices: z
       .array(Device.extend({ state: State.nullable() }))

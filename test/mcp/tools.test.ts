@@ -246,4 +246,7 @@ test("a wrong value is refused with the allowed ones", async () => {
   expect(await refusalOf("play_media", { url: "/etc/passwd" })).toContain(
     "url must be a full URL that begins with http:// or https://",
   );
+  // Models give it for an optional argument.
+  expect(await refusalOf("list_devices", { label: "" })).toContain("label must have at least 1 character");
+  expect(await refusalOf("get_state", { device: "" })).toContain("device must have at least 1 character");
 });
