@@ -80,27 +80,39 @@ export async function addToClient(word: ClientName, program: Program, place: Pla
   const [first, ...others] = clients[word];
   const here = others.filter((one) => existsSync(dirname(one.path(place))));
   const isFirst = here.length === 0 || existsSync(first.path(place)) || existsSync(join(place.home, ".claude"));
-  const added: Added[] = [];
-  for (const client of [...(isFirst ? [first] : []), ...here]) added.push(await add(client, program, place));
-  return added;
+  const chosen = [...(isFirst ? [first] : []), ...here];
+  // All files are read first, so that a damaged one leaves the others unchanged, too.
+  const changes = await Promise.all(chosen.map((client) => prepare(client, program, place)));
+  for (const change of changes) await write(change);
+  return changes.map(({ title, file, before, after }) => ({ title, file, wasThere: after === before }));
 }
 
-async function add(
+/** A file of a client, and its text before, `null` where there is none, and after. */
+interface Change {
+  readonly title: string;
+  readonly file: string;
+  readonly before: string | null;
+  readonly after: string;
+}
+
+async function prepare(
   { title, path, section, hasType }: Client,
   { command, args, env }: Program,
   place: Place,
-): Promise<Added> {
+): Promise<Change> {
   // The file may be a link: then its target is changed.
   const file = await realpath(path(place)).catch(() => path(place));
   const entry = { ...(hasType && { type: "stdio" }), command, args, ...(Object.keys(env).length > 0 && { env }) };
   const before = read(file);
-  const after = changed(file, before ?? "", section, entry);
-  if (after === before) return { title, file, wasThere: true };
+  return { title, file, before, after: changed(file, before ?? "", section, entry) };
+}
+
+async function write({ file, before, after }: Change): Promise<void> {
+  if (after === before) return;
   const mode = before === null ? null : (await stat(file)).mode & 0o777;
   makeFolder(dirname(file), null);
   await writeAtomically(file, after);
   if (mode !== null && mode !== 0o600) await chmod(file, mode);
-  return { title, file, wasThere: false };
 }
 
 function read(file: string): string | null {

@@ -41,6 +41,11 @@ describe("where each client looks", () => {
     });
     expect(existsSync(join(home(), ".claude.json"))).toBe(false);
     write(".claude.json", "{}");
+    // A damaged one leaves the other as it is.
+    write(desktop, '{"mcpServers": }');
+    await expect(add("claude")).rejects.toMatchObject({ code: "config_invalid" });
+    expect(read(".claude.json")).toEqual({});
+    write(desktop, "");
     expect((await add("claude")).map(({ title }) => title)).toEqual(["Claude Code", "Claude Desktop"]);
   });
 });
