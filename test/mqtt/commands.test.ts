@@ -92,9 +92,13 @@ test("a call of nothing but quotes is read in one pass", async () => {
   const events: object[] = [];
   const commands = new Commands(options(events));
   const payload = Buffer.from(`"${'\\"'.repeat(32_000)}`);
-  const since = performance.now();
-  commands.handle({ ...nothing, topic: topics.rpc, payload }, new MemoryBroker().client());
-  await until("it is refused", () => events.length === 1);
-  expect(performance.now() - since).toBeLessThan(500);
-  expect(events).toMatchObject([{ error: { code: "invalid_payload", message: "The call is not JSON" } }]);
+  const took = [1, 2, 3].map(() => {
+    const since = performance.now();
+    commands.handle({ ...nothing, topic: topics.rpc, payload }, new MemoryBroker().client());
+    return performance.now() - since;
+  });
+  await until("they are refused", () => events.length === 3);
+  // The quickest: a busy machine may hold one up. A pass from each quote on takes 400 ms.
+  expect(Math.min(...took)).toBeLessThan(100);
+  expect(events).toMatchObject(Array(3).fill({ error: { code: "invalid_payload", message: "The call is not JSON" } }));
 });
