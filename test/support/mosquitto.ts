@@ -18,6 +18,8 @@ if (noMosquitto !== null) process.stderr.write(`skipped: what needs an MQTT brok
 export interface Heard {
   readonly topic: string;
   readonly text: string;
+  /** Kept from before the subscription. */
+  readonly retained: boolean;
   /** `{}` where the text is no JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of every kind
   readonly json: any;
@@ -87,7 +89,7 @@ export class Mosquitto {
 
   /** Subscribes; retained messages come first. */
   hear(...filters: readonly string[]): Ears {
-    const words = [...filters.flatMap((filter) => ["-t", filter]), "-V", "5", "-F", "%t %x"];
+    const words = [...filters.flatMap((filter) => ["-t", filter]), "-V", "5", "-F", "%t %x %r"];
     const own = spawn("mosquitto_sub", [...this.#address, ...words], { stdio: ["ignore", "pipe", "ignore"] });
     const all: Heard[] = [];
     const waiting = new Set<() => void>();
@@ -128,11 +130,15 @@ export class Mosquitto {
     return ears;
   }
 
-  /** The retained messages of topics, after listening for a second. */
-  async kept(...filters: readonly string[]): Promise<Heard[]> {
-    const words = [...filters.flatMap((filter) => ["-t", filter]), "--retained-only", "-W", "1"];
-    const { stdout } = await this.#run("mosquitto_sub", ...words, "-F", "%t %x");
-    return stdout.split("\n").filter(Boolean).map(heardIn);
+  /** The retained messages of a topic. */
+  async kept(filter: string): Promise<Heard[]> {
+    // They come in the order of the filters: with the last one all have come.
+    const last = "kept/last";
+    await this.say(last, "here", "-r");
+    const ears = this.hear(filter, last);
+    await ears.until(({ topic }) => topic === last);
+    ears.close();
+    return ears.all.filter(({ topic, retained }) => retained && topic !== last);
   }
 
   /** Publishes a message, and waits until the broker has it. */
@@ -172,11 +178,12 @@ export class Mosquitto {
 }
 
 function heardIn(line: string): Heard {
-  const [topic = "", hex = ""] = line.split(" ");
+  const [topic = "", hex = "", retained] = line.split(" ");
   const text = Buffer.from(hex, "hex").toString();
   return {
     topic,
     text,
+    retained: retained === "1",
     get json() {
       try {
         return JSON.parse(text);
