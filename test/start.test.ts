@@ -186,7 +186,7 @@ test("T16 no daemon starts on the state of one that is stopping, and the next on
   const { folder: own, stateFolder } = first;
   const socket = join(stateFolder, "zapd.sock");
   const asked = first.api("POST", "/devices/discover");
-  await Bun.sleep(200);
+  await until("it searches", () => first.log().includes("searching on"));
   const stopped = first.stop();
   await Bun.sleep(200);
   const { status, log } = await serve(configOf(await freePort()), stateFolder);

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
 import { sourcesIn } from "../support/sources.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
@@ -98,7 +99,8 @@ test("R13 a sequence keeps its schedule, and keys that wait keep their places", 
   const keys = ["up", "down", "left", "right", "select", "back", "home", "up", "down", "left"];
   const took = await throughJumps(async () => {
     const sequence = daemon.api("POST", "/devices/set/remote/sequence", { keys, delay_ms: 60 });
-    await Bun.sleep(20);
+    // Each has a connection of its own: on a busy machine they may arrive in another order.
+    await until("the sequence has begun", () => set.commands.length > before);
     const last = daemon.api("POST", "/devices/set/remote/key", { key: "info" });
     expect((await sequence).body).toMatchObject({ ok: true, data: { sent: keys.length } });
     expect((await last).status).toBe(200);
