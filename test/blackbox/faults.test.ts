@@ -15,7 +15,12 @@ const requestMs = 1_000;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
 const { daemon, addRoku } = await daemonForFile({
-  config: { devices: { request_timeout_ms: requestMs }, dev: { vendor_password: "secret-of-the-set" } },
+  // A scan would find the sets of tests that run beside this one.
+  config: {
+    discovery: { interfaces: ["none"] },
+    devices: { request_timeout_ms: requestMs },
+    dev: { vendor_password: "secret-of-the-set" },
+  },
 });
 const { set: healthy, id: healthyId } = await addRoku({ name: "Gesund" });
 await succeed(daemon, "listApps", { id: healthyId });

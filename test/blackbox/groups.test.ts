@@ -16,7 +16,10 @@ const sets: RokuSimulator[] = ["One", "Two", "Three"].map((name, at) =>
   }),
 );
 
-const { daemon, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 2_000 } } });
+const { daemon, startSimulator } = await daemonForFile({
+  // A scan would find the sets of tests that run beside this one.
+  config: { discovery: { interfaces: ["none"] }, devices: { request_timeout_ms: 2_000 } },
+});
 for (const set of sets) {
   await startSimulator(set);
   await daemon.api("POST", "/devices", { host: set.host, port: set.port });

@@ -10,7 +10,9 @@ import { type Agent, connect, editions, type Person } from "../support/mcp-clien
 import { refusal, requestOf, send } from "../support/raw-http.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, startSimulator } = await daemonForFile({ config: { mcp: { http: true } } });
+// A scan would find the sets of tests that run beside this one.
+const config = { discovery: { interfaces: ["none"] }, mcp: { http: true } };
+const { daemon, startSimulator } = await daemonForFile({ config });
 // The first request makes the token.
 await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
 const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
