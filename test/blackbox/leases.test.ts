@@ -137,9 +137,9 @@ test("a device is given in order of arrival; a client that disconnects, or has w
   const gone = new AbortController();
   const second = waiting("second");
   // Each has a connection of its own: on a busy machine they may arrive in another order.
-  await Bun.sleep(200);
+  await Bun.sleep(400);
   const left = waiting("left", gone.signal).catch((error: unknown) => error);
-  await Bun.sleep(200);
+  await Bun.sleep(400);
   const third = waiting("third");
   const late = await take({ owner: "late", wait_s: 1 });
   expect([codeOf(late), late.body.error.hint.includes("first")]).toEqual(["device_leased", true]);

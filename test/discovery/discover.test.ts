@@ -116,7 +116,7 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("that is joined probes known addresses again: another device may be there by now", async () => {
     const { target } = await respond(at(1));
     let who = "before";
-    const { discovery, findings } = look([platformFor(target, async () => sightingOf(who))], { timeout_ms: 1_500 });
+    const { discovery, findings } = look([platformFor(target, async () => sightingOf(who))], { timeout_ms: 4_000 });
     const first = discovery.scan();
     await until("it is found", () => findings.length > 0);
     who = "after";
@@ -133,9 +133,10 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
       asked++;
       return said.promise;
     };
-    const { discovery, findings } = look([platformFor(target, identify)], { timeout_ms: 300 });
+    const { discovery, findings } = look([platformFor(target, identify)], { timeout_ms: 800 });
     const first = discovery.scan();
-    await Bun.sleep(500);
+    await until("it has asked", () => asked === 1);
+    await Bun.sleep(900);
     const second = discovery.scan();
     expect([asked, second === first]).toEqual([1, false]);
     let stopped = false;
@@ -153,11 +154,11 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("that was extended already is not joined: the next call gets the whole time", async () => {
     let on = false;
     const { target } = await respond((_number, target) => (on ? [found(target, "http://127.0.0.1:1/")] : []));
-    const { discovery } = look([platformFor(target)], { timeout_ms: 1_000 });
+    const { discovery } = look([platformFor(target)], { timeout_ms: 2_000 });
     const first = discovery.scan();
     await Bun.sleep(500);
     expect(discovery.scan()).toBe(first);
-    await Bun.sleep(700);
+    await Bun.sleep(1_700);
     const late = discovery.scan();
     // The first ends after twice its time at most, and the late one still listens and is joined.
     expect(await first).toEqual([]);
@@ -321,6 +322,7 @@ test("of two overlapping scans, one reports a device as new", async () => {
     const scan = () => zapd.request("/v1/devices/discover", { method: "POST" });
     const first = scan();
     // It asks nobody any more, and waits for its answer: who comes now has one of his own.
+    await until("the first has asked", () => asked === 1);
     await Bun.sleep(200);
     const second = scan();
     await until("both have asked", () => asked === 2);

@@ -8,7 +8,7 @@ const passed = passing();
 tidy();
 
 test("while the status was awaited that precedes it, is not sent", async () => {
-  const { set, connection } = await room({ timeout: 1_000 });
+  const { set, connection } = await room({ timeout: 3_000 });
   await has(connection.state).read(never);
   set.fallSilent();
   const pressed = failure(has(connection.keys).press("volume-up", never));
