@@ -142,7 +142,8 @@ async function upload(
     if (seconds > 0) progress.show(`${sent}  installing, ${seconds} s`);
   }, 250);
   try {
-    const given = { id: context.device, ...fields, progress: (done: number) => progress.show(line(done)) };
+    // By its id: the user may have typed for long, and another device may have the name or be the default by now.
+    const given = { id: device.id, ...fields, progress: (done: number) => progress.show(line(done)) };
     const called = await call(context, "installPackage", given, { quiet: true });
     progress.keep(sent);
     return called;

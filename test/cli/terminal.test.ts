@@ -167,6 +167,16 @@ describe("a value that is typed unseen", () => {
     expect(await refusal()).toContain("is running on Workbench");
   });
 
+  test("goes to the set that it was asked for, whatever the default has become", async () => {
+    await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Workbench" });
+    const screen = run(["install", "my-app", "--password", "-"]);
+    await screen.shows("developer password of Workbench: ");
+    await stage.daemon.api("PATCH", "/config", { "daemon.default_device": "Living Room" });
+    screen.type(`${password}\r`);
+    expect(await screen.ended).toBe(0);
+    expect(screen.text).toContain("Hello 1.0.7 is running on Workbench");
+  });
+
   test("can be given up", async () => {
     const screen = run(words);
     await screen.shows("dev.vendor_password: ");
