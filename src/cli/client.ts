@@ -8,7 +8,7 @@ import {
   type Result,
   type ValueName,
 } from "../api/client.ts";
-import { systemCode, ZapdError } from "../api/errors.ts";
+import { ZapdError } from "../api/errors.ts";
 import type { Caller } from "../api/events.ts";
 import { clientHeader, type Groupable, meansGroup, type OperationName, operationRoutes } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
@@ -123,7 +123,7 @@ function showSlowCall(context: Context, name: OperationName, given: CommonArgume
   };
 }
 
-/** Sends one request and gives the response, whatever its status. Where nothing listens at the usual socket, asks the one daemon that runs. */
+/** Sends one request and gives the response, whatever its status. Where nothing listens at the usual socket, asks the only daemon that runs. */
 export async function sendRequest(
   context: Context,
   request: Request,
@@ -135,17 +135,15 @@ export async function sendRequest(
   const path = url.slice("http://zapd".length);
   const allHeaders = { ...Object.fromEntries(headers), [clientHeader]: caller };
   const call = { method, path, headers: allHeaders, signal, ...(body && { body }) };
+  const socket = context.socket();
   try {
-    return await currentRuntime().call(context.socket(), call);
+    const response = await currentRuntime().call(socket, call);
+    context.otherSocket ??= null;
+    return response;
   } catch (error) {
-    if (signal.aborted || upload || context.isDaemonChosen || !isNotListening(error)) throw error;
+    if (signal.aborted || upload) throw error;
     const { useOnlyRunningDaemon } = await import("./running.ts");
-    if (!(await useOnlyRunningDaemon(context))) throw error;
+    if (!(await useOnlyRunningDaemon(context, error))) throw error;
     return await currentRuntime().call(context.socket(), call);
   }
-}
-
-/** Whether nothing listens at the socket: no byte was sent. */
-function isNotListening(error: unknown): boolean {
-  return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }

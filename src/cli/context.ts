@@ -65,8 +65,12 @@ export class Context {
   readonly timeoutMs: number | undefined;
   /** Whether the one document of `--json` was printed. */
   isReported = false;
+  /**
+   * The socket of the only daemon that runs, where none listens at the usual one. `null` once a daemon has answered at the
+   * usual one: no other is looked for while that restarts.
+   */
+  otherSocket: string | null | undefined;
   readonly #values: Parsed["values"];
-  #otherSocket: string | undefined;
   #deadline: AbortSignal | undefined;
 
   constructor({ values, positionals }: Parsed, timeoutMs?: number) {
@@ -111,19 +115,11 @@ export class Context {
 
   /** The control socket to call. */
   socket(): string {
-    const chosen = this.#otherSocket || this.option("socket") || process.env["ZAPD_SOCKET"];
-    return chosen || configuredSocket(configPath(process.env, this.option("config")));
+    return this.#namedSocket || configuredSocket(configPath(process.env, this.option("config")));
   }
 
-  /** Whether an option or the environment says which daemon is meant. */
-  get isDaemonChosen(): boolean {
-    if (this.option("socket") !== undefined || this.option("config") !== undefined) return true;
-    return ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]);
-  }
-
-  /** Uses another socket from now on. */
-  useSocket(socket: string): void {
-    this.#otherSocket = socket;
+  get #namedSocket(): string | undefined {
+    return this.otherSocket || this.option("socket") || process.env["ZAPD_SOCKET"];
   }
 
   /** Writes data to stdout. */

@@ -126,16 +126,31 @@ function readNote(path: string): DaemonNote | null {
   }
 }
 
-/** Makes the context use the one daemon that runs elsewhere; false where there is none. Fails with CommandError where there are several. */
-export async function useOnlyRunningDaemon(context: Context): Promise<boolean> {
+/**
+ * Makes the context use the only daemon that runs, after the call of the usual one failed with `error`. False where there is
+ * none, or the usual one is meant. Fails with CommandError where there are several.
+ */
+export async function useOnlyRunningDaemon(context: Context, error: unknown): Promise<boolean> {
+  if (context.otherSocket === null || isDaemonChosen(context) || !isNotListening(error)) return false;
   const usual = context.socket();
   // The daemon at the usual socket was called already, and has ended.
   const running = (await runningDaemons()).filter(({ socket }) => socket !== usual);
   const [only] = running;
   if (only === undefined) return false;
   if (running.length > 1) throw ambiguousDaemons(running);
-  context.useSocket(only.socket);
+  context.otherSocket = only.socket;
   return true;
+}
+
+/** Whether an option or the environment says which daemon is meant. */
+function isDaemonChosen(context: Context): boolean {
+  if (context.option("socket") !== undefined || context.option("config") !== undefined) return true;
+  return ["ZAPD_SOCKET", "ZAPD_CONFIG", "ZAPD_STATE_DIR"].some((variable) => process.env[variable]);
+}
+
+/** Whether nothing listens at the socket: no byte was sent. */
+function isNotListening(error: unknown): boolean {
+  return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
 function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {
@@ -149,7 +164,7 @@ function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {
   );
 }
 
-export interface DaemonPaths {
+interface DaemonPaths {
   readonly configFile: string;
   readonly stateFolder: string;
   readonly socket: string;

@@ -229,6 +229,14 @@ describe("a command finds the daemon that runs", () => {
     await own.says(" · socket ");
     expect(await socketOf()).toBe(join(home.folder, ".local/state/zapd/zapd.sock"));
     expect(await socketOf("--socket", one.socket)).toBe(one.socket);
+    // A command that has begun with it waits while it restarts, and does not go on with the other one.
+    const watching = home.start("node", [bin, "watch", "--json"]);
+    await watching.says("snapshot");
+    own.child.kill("SIGTERM");
+    await watching.says("the daemon does not answer");
+    await own.ended;
+    await home.start("node", [bin, "serve"]).says(" · socket ");
+    await watching.says("the daemon answers again");
   }, 60_000);
 
   test("of several, none is guessed: they are listed, with how to choose", async () => {
