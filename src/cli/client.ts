@@ -137,6 +137,7 @@ export async function sendRequest(
   const call = { method, path, headers: allHeaders, signal, ...(body && { body }) };
   const socket = context.socket();
   try {
+    if (context.isFromConfig(socket)) (await import("./socket-owner.ts")).checkSocketOwner(socket);
     const response = await currentRuntime().call(socket, call);
     context.otherSocket ??= null;
     return response;

@@ -122,6 +122,11 @@ export class Context {
     return this.otherSocket || this.option("socket") || process.env["ZAPD_SOCKET"];
   }
 
+  /** Whether `daemon.socket` of the config alone says that this is the socket to call. */
+  isFromConfig(socket: string): boolean {
+    return !this.#namedSocket && socket !== socketPath(stateFolder(process.env), "");
+  }
+
   /** Writes data to stdout. */
   print(line: string): void {
     stdout().write(`${this.json ? escapeInvisible(line) : line}\n`);

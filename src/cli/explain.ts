@@ -5,7 +5,7 @@ import { exits, type Failure, systemCode, ZapdError } from "../api/errors.ts";
 import { type OperationName, operationRoutes } from "../api/routes.ts";
 import { configPath } from "../config/paths.ts";
 import { printable } from "../system/printable.ts";
-import { joinWithAnd, localTime, shellQuote } from "../system/text.ts";
+import { joinWithAnd, localTime, shellQuote, tildePath } from "../system/text.ts";
 import { type Context, escapeInvisible, stderr, stdout } from "./context.ts";
 import { CommandError, failureDocument, notRunning, UsageError } from "./failure.ts";
 import { columnsOf, wrap } from "./print.ts";
@@ -149,10 +149,13 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
       "Its log says why",
       broken,
     );
-  if (code === "EACCES" || code === "EPERM")
-    return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused);
-  const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
   const config = configPath(process.env, context.option("config"));
+  if (code === "EACCES" || code === "EPERM") {
+    const mend = `Correct daemon.socket in ${tildePath(config)}, or name the socket with --socket if you trust its owner`;
+    const hint = context.isFromConfig(socket) ? mend : undefined;
+    return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused, hint);
+  }
+  const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
   if (!given && isNoFile(config))
     return CommandError.of({
       code: "config_invalid",

@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, stat } from "node:fs/promises";
 import net from "node:net";
 import { resolve } from "node:path";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
@@ -12,6 +12,7 @@ import { checkSource, readConfig, readSource } from "../config/read.ts";
 import { type Config, configOf } from "../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
 import { longestSocketPath } from "../system/files.ts";
+import { isForeign } from "../system/owners.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Probe, probeMulticast } from "./probe.ts";
@@ -145,7 +146,10 @@ async function findDaemon(exam: Examination): Promise<DaemonFound> {
   if (code === "EACCES" || code === "EPERM") return { state: "forbidden" };
   // Bun gives ECONNREFUSED also where the parent is no folder.
   if (code !== "" && !existsSync(exam.socket)) return { state: "absent" };
-  return code === "" ? askStatus(exam) : { state: "stale" };
+  if (code !== "") return { state: "stale" };
+  const found = await askStatus(exam);
+  // A socket of another user that the config names is sent nothing (src/cli/socket-owner.ts).
+  return found.state === "silent" && isForeign(await stat(exam.socket)) ? { state: "forbidden" } : found;
 }
 
 async function askStatus(exam: Examination): Promise<DaemonFound> {

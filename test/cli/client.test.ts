@@ -1,6 +1,6 @@
 /** What a command says of a socket behind which there is no zapd that answers. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { chownSync, lchownSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { denoFlags } from "../support/daemon.ts";
@@ -40,6 +40,34 @@ test("the socket that the config names is asked, in whichever way it is written 
     expect([text, stderr]).toEqual([text, `zapd: the program that answers at ${socket} is not zapd.\n`]);
   }
 });
+
+const noStranger = process.getuid?.() === 0 ? "" : " (skipped: only root can make a socket of another user)";
+test.skipIf(noStranger !== "")(
+  `T17 a socket of another user that the config names, or a link of theirs, is sent nothing; one that is named is asked${noStranger}`,
+  async () => {
+    const stranger = 65_534;
+    const config = join(folder, "theirs.toml");
+    const socket = await sayingOnly("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nnull");
+    const link = join(folder, "link.sock");
+    symlinkSync(socket, link);
+    lchownSync(link, stranger, stranger);
+    const words = ["config", "set", "dev.vendor_password", "-", "--config", config];
+    const refused = (path: string) => ({
+      stdout: "",
+      stderr: `zapd: the daemon's socket belongs to another user: ${path}.\n      Correct daemon.socket in ~/theirs.toml, or name the socket with --socket if you trust its owner\n`,
+      status: 5,
+    });
+    for (const path of [link, socket]) {
+      writeFileSync(config, `daemon.socket = "${path}"\ndiscovery.interfaces = ["nowhere"]\n`);
+      expect(await runZapd(words, { env, input: "secret\n" })).toEqual(refused(path));
+      chownSync(socket, stranger, stranger);
+    }
+    const doctor = await runZapd(["doctor", "--config", config], { env });
+    expect(doctor.stdout).toStartWith(`FAIL  the control socket ~/`);
+    expect(doctor.stdout).toContain("belongs to another user");
+    expect((await run(socket, ...words)).stderr).toBe(`zapd: the program that answers at ${socket} is not zapd.\n`);
+  },
+);
 
 test("a daemon is given no socket by an option", async () => {
   const { stderr, status } = await run(join(folder, "mine.sock"), "serve");

@@ -1,0 +1,21 @@
+/** Who owns the control socket that the config names. Loaded only where `daemon.socket` is set. */
+import { lstatSync, realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { followLinks, isForeign } from "../system/owners.ts";
+
+/**
+ * Fails with EACCES where the socket, or a folder or link on its path, is another user's, who could answer in place of the
+ * daemon: every caller of the API can change `daemon.socket`, and what is sent may be a password (SECURITY.md T17).
+ */
+export function checkSocketOwner(socket: string): void {
+  // Also before its links are resolved, since a link of another user may lead elsewhere by the time of the call.
+  checkPath(socket);
+  const { path } = followLinks(socket);
+  checkPath(path);
+  checkPath(join(realpathSync(dirname(path)), basename(path)));
+}
+
+function checkPath(path: string): void {
+  if (isForeign(lstatSync(path))) throw Object.assign(new Error(`${path} is another user's`), { code: "EACCES" });
+  if (dirname(path) !== path) checkPath(dirname(path));
+}
