@@ -96,7 +96,9 @@ async function callOnce<Name extends ValueName>(
 /** How a client reaches the API: over the control socket. */
 export function apiOf(context: Context, upload = false, caller: Caller = "cli"): Required<ClientOptions> {
   const fetch = (request: Request) => sendRequest(context, request, upload, caller);
-  return { url: "http://zapd/v1", fetch, lease: process.env["ZAPD_LEASE"] || undefined };
+  // The tokens may be on lines of their own, as `zapd lease` prints them; a header has one line, in ASCII.
+  const lease = process.env["ZAPD_LEASE"]?.match(/[!-+\--~]+/g)?.join();
+  return { url: "http://zapd/v1", fetch, lease };
 }
 
 /** The error of a call as a CommandError: the daemon's own failure, or why the daemon did not answer. `name`: the operation. */

@@ -8,7 +8,7 @@ import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
-import { call } from "./client.ts";
+import { apiOf, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { callLease, freeLease, takeLease, type WantedLease, wantedLease } from "./lease.ts";
@@ -27,7 +27,7 @@ export async function withLease(context: Context): Promise<number> {
   const [program, ...words] = context.words;
   if (program === undefined) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
   if (context.json) throw new UsageError("--json cannot be used here: the output is that of the program");
-  const carried = process.env["ZAPD_LEASE"]?.split(",") ?? [];
+  const carried = apiOf(context).lease?.split(",") ?? [];
   const before = carried.length > 0 ? (await call(context, "listDevices", {})).data : [];
   const wanted = wantedLease(context, defaultTtlMs);
   const { data: taken } = await takeLease(context, wanted);
