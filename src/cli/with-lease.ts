@@ -1,6 +1,7 @@
 /** `zapd with-lease`: runs a program while holding the lease of a device. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
+import { resolve } from "node:path";
 import type { Result } from "../api/client.ts";
 import { systemCode } from "../api/errors.ts";
 import { leaseLimits } from "../api/limits.ts";
@@ -48,7 +49,8 @@ export async function withLease(context: Context): Promise<number> {
       ...process.env,
       ZAPD_DEVICE: taken.device.id,
       ZAPD_LEASE: [...(isOwn ? [taken.token] : []), ...carried].join(","),
-      ZAPD_SOCKET: context.socket(),
+      // Absolute, since the program may change its folder.
+      ZAPD_SOCKET: resolve(context.socket()),
     };
     const child = spawn(program, words, { stdio: "inherit", env });
     const ended = waitForExit(child, program);

@@ -76,9 +76,11 @@ test.each([
   const answer = ({ method }: Request) => Response.json(method === "DELETE" ? notFreed : taken);
   const server = Bun.serve({ unix: socket, fetch: answer });
   try {
-    const words = ["with-lease", "-d", "a", "--ttl", ttl, "--socket", socket, "--", "true"];
-    expect(await runZapd(words, { env })).toEqual({
-      stdout: "",
+    const show = ["sh", "-c", 'echo "$ZAPD_SOCKET"'];
+    const words = ["with-lease", "-d", "a", "--ttl", ttl, "--socket", `./${ttl}.sock`, "--", ...show];
+    // The program may go to another folder.
+    expect(await runZapd(words, { env, cwd: folder })).toEqual({
+      stdout: `${socket}\n`,
       stderr: `zapd: Set a could not be freed; its lease ends within ${time}\n`,
       status: 0,
     });
