@@ -140,10 +140,10 @@ export async function label(context: Context): Promise<void> {
   const [id, verb, ...labels] = context.words;
   if (id === undefined || (verb !== "add" && verb !== "remove") || labels.length === 0)
     throw new UsageError("which label? For example: zapd label Den add bar");
-  const { labels: before = [] } = (await call(context, "getDevice", { id })).data;
+  const { id: deviceId, labels: before = [] } = (await call(context, "getDevice", { id })).data;
   const others = before.filter((one) => !labels.includes(one));
   const called = await call(context, "changeDevice", {
-    id,
+    id: deviceId,
     body: { labels: verb === "add" ? [...others, ...labels] : others },
   });
   const { name, labels: now = [] } = called.data;

@@ -129,7 +129,12 @@ function userName(): string {
 /** Takes a lease of the device of `-d`, or of the first free one of its group. Fails with CommandError: `device_leased` where none is free. */
 export async function takeLease(context: Context, wanted: WantedLease): Promise<Called<"takeLease">> {
   const group = groupOf(context);
-  if (group === undefined) return callLease(context, context.device, wanted);
+  if (group === undefined) {
+    // A wait takes several calls: another device may have the name, or be the default, by the next.
+    const id =
+      wanted.waitMs === 0 ? context.device : (await call(context, "getDevice", { id: context.device })).data.id;
+    return callLease(context, id, wanted);
+  }
   const members = await membersOf(context, group);
   for (const { id } of members) {
     try {
