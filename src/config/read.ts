@@ -85,11 +85,11 @@ export function readConfig(text: string, path: string, whole = path): { config: 
   const tables = parseToml(text, path);
   const values: Record<string, Tables> = {};
   const warnings: string[] = [];
-  const unknown = (dotted: string) =>
-    warnings.push(`${whole}: ${dotted} is not a setting. ${suggestion(dotted)}`.trim());
+  const unknown = (dotted: string, among?: readonly string[]) =>
+    warnings.push(`${whole}: ${dotted} is not a setting. ${suggestion(dotted, among)}`.trim());
   for (const [section, table] of Object.entries(tables)) {
     if (!sectionNames.some((one) => one === section)) {
-      unknown(section);
+      unknown(section, [...sectionNames, ...settings.keys()]);
       continue;
     }
     if (!isTable(table)) throw invalid(text, path, section, "must be a table");

@@ -238,9 +238,9 @@ function isArtifactOrigin(given: string): boolean {
   return given.startsWith("https://") && isExactOrigin(given);
 }
 
-/** "Did you mean …?" for an unknown key; empty where no key is similar. */
-export function suggestion(dotted: string): string {
-  const meant = nearest(dotted, [...settings.keys()]);
+/** "Did you mean …?" for an unknown key, or another word that is not among these; empty where none is similar. */
+export function suggestion(given: string, among: readonly string[] = [...settings.keys()]): string {
+  const meant = nearest(given, among);
   return meant ? `Did you mean ${meant}?` : "";
 }
 

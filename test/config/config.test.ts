@@ -62,6 +62,7 @@ describe("loading", () => {
     );
     expect(config.warnings.length).toBe(5);
     expect(config.warnings[0]).toMatch(/daemon\.http_prt is not a setting\. Did you mean daemon\.http_port\?$/);
+    expect(config.warnings).toContainEqual(expect.stringMatching(/: deamon is not a setting\. Did you mean daemon\?$/));
     await config.patch({ "daemon.log_level": "warn" });
     expect(config.warnings.length).toBe(5);
     writeFileSync(path, "");
