@@ -53,7 +53,7 @@ async function renew(context: Context): Promise<void> {
       message: `${name} is not leased, so there is nothing to renew`,
       hint: `Lease it: zapd lease -d ${shellQuote(name)}`,
     });
-  printTaken(context, await callLease(context, id, { ...wantedLease(context, defaultTtlMs, lease?.owner), waitMs: 0 }));
+  printTaken(context, await callLease(context, id, { ...wantedLease(context, defaultTtlMs, lease.owner), waitMs: 0 }));
 }
 
 function printTaken(context: Context, called: Called<"takeLease">): void {

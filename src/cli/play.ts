@@ -109,8 +109,8 @@ class FilePlayback {
   readonly #device: Device;
   readonly #progress: Progress;
   readonly #signal: AbortSignal;
-  /** When the device took the address (`performance.now()`); `null` until then. */
-  #handedOverAt: number | null = null;
+  /** Whether the device took the address. */
+  #isHandedOver = false;
   #state: State | null = null;
   /** When the first request of the device was noticed; `null` until then. */
   #firstRequestAt: number | null = null;
@@ -146,13 +146,14 @@ class FilePlayback {
       if (this.#signal.aborted) return this.#stopInterrupted();
       throw error;
     }
-    this.#handedOverAt = performance.now();
+    this.#isHandedOver = true;
+    const handedOverAt = performance.now();
     const over = new AbortController();
     let ended: string | undefined;
     let failed: Error | undefined;
     const timer = setInterval(() => {
       try {
-        ended = this.#check();
+        ended = this.#check(handedOverAt);
       } catch (error) {
         failed = error instanceof Error ? error : new Error(String(error));
       }
@@ -185,12 +186,11 @@ class FilePlayback {
     }
   }
 
-  /** The sentence for the end, once it has come. Fails where the device requests nothing, or plays nothing. */
-  #check(): string | undefined {
+  /** The sentence for the end, once it has come; `since`: when the device took the address. Fails where the device requests nothing, or plays nothing. */
+  #check(since: number): string | undefined {
     const { name } = this.#device;
     const { lastUsedAt, failure } = this.#file;
     const now = performance.now();
-    const since = this.#handedOverAt ?? now;
     if (lastUsedAt === null && now - since > firstRequestTimeoutMs) throw this.#neverRequestedError();
     if (failure !== null && failure !== this.#reportedFailure) this.#say(`zapd: ${this.#file.name} ${failure}`);
     this.#reportedFailure = failure;
@@ -281,7 +281,7 @@ class FilePlayback {
   async #stopInterrupted(): Promise<number> {
     const { name } = this.#device;
     // Before the hand-over is confirmed, a request of the device shows that it has the address.
-    const hasIt = this.#handedOverAt !== null || this.#file.lastUsedAt !== null;
+    const hasIt = this.#isHandedOver || this.#file.lastUsedAt !== null;
     const isPlaying = hasIt && (this.#state === null || this.#endReason(this.#state) === null);
     const hasStopped = isPlaying && (await this.#stop());
     const remark = isPlaying && !hasStopped ? `; ${name} could not be stopped` : "";

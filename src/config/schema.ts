@@ -34,7 +34,6 @@ const origin =
   "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null";
 const device = "must be the name or the id of a device";
 const address = "must be an address, a host name or an interface";
-const password = "must have at most 256 characters, none of them a control character";
 const artifacts =
   "must be an exact https origin, such as https://ci.example.org:8443, with no path and no trailing slash";
 const addresses = limitedText(253, address)
@@ -51,7 +50,7 @@ const broker =
 const site = "must have at most 64 of the characters A to Z, a to z, 0 to 9, . _ -";
 const label = "must have at most 64 of the characters a to z, 0 to 9, . _ = -";
 const prefix = "must be 1 to 64 of the characters A to Z, a to z, 0 to 9, . _ -, with / between them";
-const name = "must have at most 256 characters, none of them a control character";
+const plainText = "must have at most 256 characters, none of them a control character";
 const file = "must be an absolute path without control characters";
 const path = (description: string) =>
   optional(4_096, /^\/[^\p{Cc}\p{Cs}]*$|^[A-Za-z]:[\\/][^\p{Cc}\p{Cs}]*$/u, file).meta({ description });
@@ -116,8 +115,8 @@ export const configSchema = z.object({
       .meta({ description: "How long a device may take to answer a request" }),
   }),
   dev: z.object({
-    vendor_password: limitedText(256, password)
-      .regex(/^[^\p{Cc}\p{Cs}]*$/u, password)
+    vendor_password: limitedText(256, plainText)
+      .regex(/^[^\p{Cc}\p{Cs}]*$/u, plainText)
       .default("")
       .meta({
         description: `The password of developer mode. Answers show it as "${redacted}" if it is set, as "" if not`,
@@ -142,7 +141,7 @@ export const configSchema = z.object({
     site_labels: list(32, limitedText(64, label).regex(/^[a-z0-9._=-]{1,64}$/, label)).meta({
       description: "Labels of this site, by which `zapd fleet` selects sites, such as `room=lab2`",
     }),
-    username: optional(256, /^[^\p{Cc}\p{Cs}]*$/u, name).meta({
+    username: optional(256, /^[^\p{Cc}\p{Cs}]*$/u, plainText).meta({
       description: "The user name of zapd at the broker",
     }),
     password_file: path("The file with its password, mode 0600; $ZAPD_MQTT_PASSWORD takes precedence"),
