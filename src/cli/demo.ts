@@ -50,7 +50,7 @@ export async function demo(context: Context): Promise<number> {
     if (typeof daemon === "number") return daemon;
     await Promise.race([waitForDiscovery(daemon, running), stopped]);
     const removeNote = daemon.socket === null ? () => {} : writeNote(daemon.socket, "demo");
-    show(introduction(daemon, await isOnlyDaemon(context, daemon)));
+    show(introduction(daemon, await isOnlyDaemon(context, daemon), !context.flag("no-page")));
     await stopped;
     removeNote();
     await daemon.stop();
@@ -112,7 +112,7 @@ const lines = [
   "on -d Kitchen",
 ];
 
-function introduction({ url, socket }: Daemon, alone: boolean): string {
+function introduction({ url, socket }: Daemon, alone: boolean, hasPage: boolean): string {
   const address = (url ?? "").replace("http://", "");
   const rows = sets.map(({ name, model, access }) => `  ${name.padEnd(13)} ${model.padEnd(17)} ${access}`);
   const compiled = isCompiled(runningNow());
@@ -123,8 +123,7 @@ function introduction({ url, socket }: Daemon, alone: boolean): string {
 
 ${rows.join("\n")}
 
-Page    ${(url ?? "").replace(/v1$/, "")}
-API     ${url}
+${hasPage ? `Page    ${(url ?? "").replace(/v1$/, "")}\n` : ""}API     ${url}
 
 ${where}:
 ${[...choose, ...lines.map((line) => `  ${program} ${line}`)].join("\n")}

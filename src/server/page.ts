@@ -122,6 +122,6 @@ function answer(c: Context<Env>, { type, etag, gzip }: Asset, policy: string): R
 
 function pageIsOff(): ZapdError {
   return new ZapdError("not_found", "The page is off", {
-    hint: "Turn it on with: zapd config set daemon.page true",
+    hint: "Turn it on with: zapd config set daemon.page true; if zapd was started with --no-page, start it without",
   });
 }

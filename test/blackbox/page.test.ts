@@ -76,7 +76,8 @@ test("daemon.page turns it off and on at once; the API stays", async () => {
   for (const path of Object.keys(types)) {
     const { status, text } = await ask(path);
     expect([path, status]).toEqual([path, 404]);
-    expect(JSON.parse(text).error.hint).toContain("zapd config set daemon.page true");
+    for (const way of ["zapd config set daemon.page true", "--no-page"])
+      expect(JSON.parse(text).error.hint).toContain(way);
   }
   expect((await daemon.api("GET", "/devices")).status).toBe(200);
   await set(null);

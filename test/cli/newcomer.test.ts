@@ -165,6 +165,8 @@ let text = "";
 // A demo whose reader has gone ends, so the reader is kept.
 const reader = demo.stdout.getReader();
 while (!text.includes("Ctrl-C ends")) text += printed.decode((await reader.read()).value, { stream: true });
+// The page is off.
+console.log(text.match(/^(Page|API) /gm).join(""));
 const api = "http://127.0.0.1:7272/v1/devices/";
 const post = (path, body) => fetch(api + path, { method: "POST", body: JSON.stringify(body) });
 await post("Cinema/pair", { user: "kodi", password: "popcorn" });
@@ -182,6 +184,7 @@ process.exit();`;
   expect([stderr, stdout.split("\n")]).toEqual([
     "",
     [
+      "API ",
       ...["Cinema", "Kitchen", "Attic", "Terrace"].map((name) => `${name} 200`),
       "127.0.0.5 127.0.0.6 127.0.0.8 127.0.0.9",
       "",
