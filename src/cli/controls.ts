@@ -56,7 +56,10 @@ export async function notify(context: Context): Promise<void> {
 export async function inputs(context: Context): Promise<void> {
   context.printResult(await call(context, "listInputs", { id: context.device }), ({ inputs: all }) =>
     table(
-      [{ title: "ID" }, { title: "NAME" }],
+      [
+        { title: "ID", shrinkOrder: 1 },
+        { title: "NAME", shrinkOrder: 0 },
+      ],
       all.map(({ id, name }) => [id, name]),
       context.width,
     ),
@@ -74,7 +77,7 @@ export async function input(context: Context): Promise<void> {
 export async function channels(context: Context): Promise<void> {
   context.printResult(await call(context, "listChannels", { id: context.device }), ({ channels: all }) =>
     table(
-      [{ title: "NUMBER" }, { title: "NAME" }, { title: "ID" }],
+      [{ title: "NUMBER" }, { title: "NAME", shrinkOrder: 0 }, { title: "ID", shrinkOrder: 1 }],
       all.map(({ id, number, name }) => [number ?? "", name, id]),
       context.width,
     ),

@@ -78,10 +78,10 @@ async function list(context: Context): Promise<void> {
   );
   if (!context.json && rows.length === 0) return context.say("no device is leased");
   const columns = [
-    { title: "NAME" },
-    { title: "OWNER", shrinkOrder: 0 },
+    { title: "NAME", shrinkOrder: 0 },
+    { title: "OWNER", shrinkOrder: 1 },
     { title: "UNTIL" },
-    { title: "NOTE", shrinkOrder: 1 },
+    { title: "NOTE", shrinkOrder: 2 },
   ];
   context.printResult(called, () => table(columns, rows, context.width));
 }

@@ -1,5 +1,6 @@
 /** What is different on a terminal: its width, its colours, progress, and values typed unseen. */
 import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { columnsOf } from "../../src/cli/print.ts";
 import { add } from "../blackbox/checked.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
@@ -57,6 +58,30 @@ describe("width", () => {
     for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(40);
     expect(lines.join("\n")).not.toContain("127.0.0.1");
     await stage.reset();
+  });
+
+  test.each(["inputs", "channels", "lease list"])("%s fits: what is long is shortened", async (words) => {
+    const entry = {
+      id: "4_107_7_7_28_10301_2".repeat(2),
+      number: "107",
+      name: "Das Erste HD (Westdeutscher Rundfunk)",
+    };
+    const lease = { owner: "ada@workstation.lab", until: new Date().toISOString(), note: "the run of the night" };
+    const answer = ({ url }: Request) =>
+      Response.json({
+        ok: true,
+        data: url.endsWith("/devices") ? [{ ...entry, lease }] : { inputs: [entry], channels: [entry] },
+      });
+    const socket = join(folder, "long.sock");
+    const server = Bun.serve({ unix: socket, fetch: answer });
+    try {
+      const lines = await shown(words.split(" "), { columns: 50, env: { ZAPD_SOCKET: socket } });
+      expect(lines).toHaveLength(2);
+      for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(50);
+      expect(lines[1]).toContain("Das Erste");
+    } finally {
+      await server.stop(true);
+    }
   });
 
   test("a long hint is broken between words", async () => {
