@@ -42,12 +42,13 @@ async function set(context: Context, words: readonly string[]): Promise<void> {
   const values = words.filter((_, at) => at % 2 === 1);
   if (values.filter((value) => value === "-").length > 1) throw new UsageError("only one value can be -");
   const { settings } = await readSettings(context);
-  const patch: Record<string, unknown> = {};
+  // A Map, so that `__proto__` is refused as any other unknown key.
+  const patch = new Map<string, unknown>();
   for (const [at, key] of keys.entries()) {
     const value = values[at] ?? "";
-    patch[key] = parseValue(key, value === "-" ? await readHidden(key) : value, settings.get(key));
+    patch.set(key, parseValue(key, value === "-" ? await readHidden(key) : value, settings.get(key)));
   }
-  reportChanged(context, await call(context, "patchConfig", { body: patch }), keys);
+  reportChanged(context, await call(context, "patchConfig", { body: Object.fromEntries(patch) }), keys);
 }
 
 async function unset(context: Context, words: readonly string[]): Promise<void> {
