@@ -19,9 +19,13 @@ export async function discover(context: Context): Promise<void> {
   const called = await call(context, "discoverDevices", {}, { quiet: true });
   if (context.json || called.data.devices.length > 0)
     return context.printResult(called, (found) => deviceTable(found.devices, context));
-  const { data: config } = await call(context, "readConfig", {});
+  // Where the file is broken, the daemon has searched with the settings that it had.
+  const interfaces = await call(context, "readConfig", {}).then(
+    ({ data }) => data.discovery.interfaces,
+    () => [],
+  );
   const { nothingFoundLines } = await import("../doctor/nothing-found.ts");
-  context.say(nothingFoundLines(config.discovery.interfaces).join("\n"));
+  context.say(nothingFoundLines(interfaces).join("\n"));
 }
 
 export async function device(context: Context): Promise<void> {
