@@ -28,6 +28,7 @@ interface CallOptions {
 /** What every operation may take. */
 export interface CommonArguments {
   readonly id?: string;
+  readonly group?: string;
   readonly body?: unknown;
   readonly signal?: AbortSignal | undefined;
 }

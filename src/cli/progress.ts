@@ -3,6 +3,7 @@
 import { isPowerOff } from "../api/client-words.ts";
 import { type OperationName, operationRoutes } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";
+import type { CommonArguments } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { cut } from "./print.ts";
 import { tryCall } from "./requests.ts";
@@ -57,13 +58,13 @@ const tellEveryMs = 1_000;
 export async function showWaiting(
   context: Context,
   name: OperationName,
-  given: { readonly id?: string; readonly body?: unknown },
+  given: CommonArguments,
   since: number,
 ): Promise<(done: boolean) => void> {
   const known = given.id === undefined ? null : await tryCall(context, "getDevice", { id: given.id }, 1_000);
   const asleep = known?.ok === true && isPowerOff(known.data.power);
   const waking = asleep && wakes(name, given.body);
-  const set = printable((known?.ok ? known.data.name : given.id) ?? "the daemon");
+  const set = printable((known?.ok ? known.data.name : (given.id ?? given.group)) ?? "the daemon");
   const text = waking ? `waking ${set}` : `waiting for ${set}`;
   const progress = progressOn(stderr());
   const seconds = () => Math.round((performance.now() - since) / 1_000);

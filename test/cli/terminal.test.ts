@@ -259,6 +259,10 @@ describe("a wait of more than a second", () => {
     await screen.shows("waking Cellar … 1 s");
     expect(await screen.ended).toBe(4);
     expect(screen.lines()[0]).toStartWith("zapd: no answer within 2.5 s");
+    await stage.daemon.api("PATCH", "/devices/Cellar", { labels: ["dark"] });
+    const group = run(["on", "-d", "label:dark", "--timeout", "2500ms"]);
+    await group.shows("waiting for label:dark … 1 s");
+    expect(await group.ended).toBe(4);
   }, 60_000);
 });
 
