@@ -2,7 +2,7 @@
 
 import { exits, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, stateFolder } from "../config/paths.ts";
-import { type Daemon, type DaemonOptions, startDaemon } from "../daemon.ts";
+import { type Daemon, startDaemon } from "../daemon.ts";
 import { nothingFoundLines } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { pluralize, tildePath, withHint } from "../system/text.ts";
@@ -21,12 +21,10 @@ export async function serve(context: Context): Promise<number> {
   process.umask(0o077);
   const log = terminalLog(context);
   logUncaughtErrors(log);
-  const started = await start({
-    config: configPath(process.env, given),
-    state: stateFolder(process.env),
-    log,
-    page: !context.flag("no-page"),
-  });
+  const page = !context.flag("no-page");
+  const started = await start(log, () =>
+    startDaemon({ config: configPath(process.env, given), state: stateFolder(process.env), log, page }),
+  );
   if (typeof started === "number") {
     exitSoon();
     return started;
@@ -52,11 +50,10 @@ export async function serve(context: Context): Promise<number> {
 
 const noSocket = "--socket is for commands that call a daemon; the daemon's own socket is daemon.socket in the config";
 
-/** Starts the daemon; on failure logs why and gives the exit status. */
-export async function start(options: DaemonOptions): Promise<Daemon | number> {
-  const { log } = options;
+/** Starts a daemon; on failure logs why and gives the exit status. */
+export async function start(log: Log, startOne: () => Promise<Daemon>): Promise<Daemon | number> {
   try {
-    return await startDaemon(options);
+    return await startOne();
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
     log.error(withHint(error.message, error.hint));
