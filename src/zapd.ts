@@ -222,7 +222,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     async examine() {
       const { examineFrom } = await import("./doctor/doctor.ts");
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
-      return examineFrom(places, async (request) => app.fetch(request, ownCall));
+      return examineFrom(places, async (request) => app.fetch(request, { ...ownCall, isUse: false }));
     },
     mcp: () => (mcp ??= openMcp()),
     warnings: () => [...warnings, ...config.warnings, ...trust.warnings(), ...mqtt.warnings()],

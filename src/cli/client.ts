@@ -9,7 +9,6 @@ import {
   type ValueName,
 } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
-import type { Caller } from "../api/events.ts";
 import { clientHeader, type Groupable, meansGroup, type OperationName, operationRoutes } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
@@ -95,8 +94,8 @@ async function callOnce<Name extends ValueName>(
 }
 
 /** How a client reaches the API: over the control socket. */
-export function apiOf(context: Context, upload = false, caller: Caller = "cli"): Required<ClientOptions> {
-  const fetch = (request: Request) => sendRequest(context, request, upload, caller);
+export function apiOf(context: Context, upload = false): Required<ClientOptions> {
+  const fetch = (request: Request) => sendRequest(context, request, upload);
   // The tokens may be on lines of their own, as `zapd lease` prints them; a header has one line, in ASCII.
   const lease = process.env["ZAPD_LEASE"]?.match(/[!-+\--~]+/g)?.join();
   return { url: "http://zapd/v1", fetch, lease };
@@ -127,16 +126,11 @@ function showSlowCall(context: Context, name: OperationName, given: CommonArgume
 }
 
 /** Sends one request and gives the response, whatever its status. Where nothing listens at the usual socket, asks the only daemon that runs. */
-export async function sendRequest(
-  context: Context,
-  request: Request,
-  upload = false,
-  caller: Caller = "cli",
-): Promise<Response> {
+export async function sendRequest(context: Context, request: Request, upload = false): Promise<Response> {
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
-  const allHeaders = { ...Object.fromEntries(headers), [clientHeader]: caller };
+  const allHeaders = { ...Object.fromEntries(headers), [clientHeader]: context.caller };
   const call = { method, path, headers: allHeaders, signal, ...(body && { body }) };
   const socket = context.socket();
   try {

@@ -1,6 +1,7 @@
 /** What every command works with: its words and options, the device it is for, and its output. */
 import { readFileSync, statSync, writeSync } from "node:fs";
 import { exits, systemCode } from "../api/errors.ts";
+import type { Caller, doctorCaller } from "../api/events.ts";
 import { configPath, socketPath, stateFolder } from "../config/paths.ts";
 import { printable, unprintable } from "../system/printable.ts";
 import { UsageError } from "./failure.ts";
@@ -63,6 +64,8 @@ export class Context {
   readonly device: string;
   /** The time of `--timeout`, in milliseconds; none without that option. */
   readonly timeoutMs: number | undefined;
+  /** As what it calls the daemon. */
+  caller: Caller | typeof doctorCaller = "cli";
   /** Whether the one document of `--json` was printed. */
   isReported = false;
   /**

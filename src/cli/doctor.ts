@@ -9,6 +9,7 @@ import { tryCall } from "./requests.ts";
 import { configMismatch, locateDaemon } from "./running.ts";
 
 export async function doctor(context: Context): Promise<number> {
+  context.caller = "doctor";
   const places = await locateDaemon(context);
   const all: NamedFinding[] = [];
   const remark = configMismatch(context, places);

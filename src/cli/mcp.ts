@@ -29,8 +29,9 @@ async function serve(context: Context): Promise<void> {
       "zapd mcp is started by a program, which uses MCP over stdin and stdout. To add it to a client: zapd mcp add claude",
     );
   const { serveOverStdio } = await import("../mcp/stdio.ts");
-  const api = apiOf(context, false, "mcp");
-  const upload = apiOf(context, true, "mcp");
+  context.caller = "mcp";
+  const api = apiOf(context);
+  const upload = apiOf(context, true);
   await serveOverStdio({
     api: { ...createClient(api), installPackage: createClient(upload).installPackage },
     follow: (signal) => createStream({ ...api, resumed: true }, "events", { signal }),

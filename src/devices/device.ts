@@ -350,8 +350,9 @@ export class Device {
    * The live state. Callers that ask at the same time share one read, but not one from before their last command. A device
    * that does not answer and last reported that it is off, is off.
    */
-  async state(signal: AbortSignal): Promise<State> {
-    return this.#countAsUse(this.#reads.state(signal));
+  async state(signal: AbortSignal, isUse = true): Promise<State> {
+    const read = this.#reads.state(signal);
+    return isUse ? this.#countAsUse(read) : read;
   }
 
   /** A read, shared by all who ask for it at the same time. */

@@ -4,9 +4,9 @@ import { deviceRoute, type Env } from "./route.ts";
 
 /** Apps: the catalog, launching, leaving, refreshing. */
 export function appRoutes(app: Hono<Env>): void {
-  deviceRoute(app, "listApps", async (device, { context, signal }) => ({
+  deviceRoute(app, "listApps", async (device, { isUse, signal }) => ({
     platform: device.preferredEndpoint("apps").record.platform,
-    apps: await listApps(device, signal, context.env.isUse),
+    apps: await listApps(device, signal, isUse),
   }));
 
   deviceRoute(app, "launchApp", async (device, { body, turn }) =>
@@ -17,9 +17,9 @@ export function appRoutes(app: Hono<Env>): void {
     device.actionResult("stop", { app: await stopApp(device, turn) }),
   );
 
-  deviceRoute(app, "refreshApps", async (device, { body, signal }) => {
+  deviceRoute(app, "refreshApps", async (device, { body, isUse, signal }) => {
     const cleared = body.clear ?? false;
-    const refreshed = await refreshApps(device, cleared, signal);
+    const refreshed = await refreshApps(device, cleared, signal, isUse);
     return device.actionResult("refresh", {
       platform: device.preferredEndpoint("apps").record.platform,
       ...refreshed,

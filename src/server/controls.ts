@@ -32,8 +32,8 @@ export function controlRoutes(app: Hono<Env>, { state }: AppDependencies): void 
     return device.actionResult("media", { url, confirmed: await playMedia(device, { url, mime, title, image }, turn) });
   });
 
-  deviceRoute(app, "listInputs", async (device, { context, signal }) => {
-    const inputs = await listInputs(device, signal, context.env.isUse);
+  deviceRoute(app, "listInputs", async (device, { isUse, signal }) => {
+    const inputs = await listInputs(device, signal, isUse);
     return { device: device.describe(), inputs };
   });
 

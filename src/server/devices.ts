@@ -53,11 +53,11 @@ export function deviceRoutes(app: Hono<Env>, { devices }: AppDependencies): void
     return device.describe();
   });
 
-  deviceRoute(app, "getState", async (device, { query, request, signal }) => {
+  deviceRoute(app, "getState", async (device, { query, request, isUse, signal }) => {
     const { wait_for = [], timeout_ms = defaultWaitMs } = query;
     const conditions = [wait_for].flat().map(readCondition);
     if (conditions.length === 0) {
-      const state = await device.state(signal);
+      const state = await device.state(signal, isUse);
       return { device: device.describe(), state };
     }
     // HEAD starts no wait.

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
-import { type Caller, callers } from "../api/events.ts";
+import { type Caller, callers, doctorCaller } from "../api/events.ts";
 import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import {
@@ -60,6 +60,8 @@ export interface Input<O extends Operation> {
   readonly signal: AbortSignal;
   /** The signal, the id of the action for its events, and the lease tokens of the caller. */
   readonly turn: { readonly signal: AbortSignal; readonly action: string; readonly lease: string | undefined };
+  /** `false`: zapd asks by itself, or for a diagnosis; what is read is no use of the device. */
+  readonly isUse: boolean;
   /** For handlers that build their own response. */
   readonly context: Context<Env>;
   readonly request: Request;
@@ -103,8 +105,10 @@ export function route<Name extends OperationName>(
     const lease = c.req.header(leaseHeader);
     if (needsLease) devices.findOrNull(id)?.checkLease(lease);
     const actionId = action === null ? "" : crypto.randomUUID();
+    const client = c.req.header(clientHeader);
     const input = {
       id,
+      isUse: c.env.isUse !== false && client !== doctorCaller,
       context: c,
       body,
       query,
@@ -121,7 +125,7 @@ export function route<Name extends OperationName>(
     // Resolved now: by the end of the command another device may have the name.
     const deviceId = action === null ? undefined : devices.findOrNull(id)?.id;
     const publish = (outcome: FinishedAction["outcome"]) => {
-      const by = callers.find((one) => one === c.req.header(clientHeader)) ?? "http";
+      const by = client === doctorCaller ? "cli" : (callers.find((one) => one === client) ?? "http");
       const durationMs = Math.round(performance.now() - since);
       if (action !== null && deviceId !== undefined)
         publishAction(devices, { action, actionId, id: deviceId, by, body, outcome, durationMs });

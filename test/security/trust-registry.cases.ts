@@ -4,6 +4,7 @@ import dgram from "node:dgram";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../blackbox/checked.ts";
+import { runZapd } from "../cli/program.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
 import { slowTest } from "../support/whole.ts";
@@ -141,6 +142,13 @@ test("T30 the mark that a device was used is permanent, and written once; what z
   const { id } = await named(daemon, fake.serial);
   const apps = join(daemon.stateFolder, "apps.json");
   await until("Home Assistant is told its apps", () => existsSync(apps) && readFileSync(apps, "utf8").includes(id));
+  // A diagnosis asks every device, wanted or not.
+  const words = ["doctor", "--config", daemon.configFile, "--socket", join(daemon.stateFolder, "zapd.sock")];
+  const { stdout } = await runZapd(words, { env: { PATH: process.env["PATH"], HOME: daemon.folder } });
+  expect(stdout).toContain("ok    Den: ");
+  expect((await daemon.api("GET", "/doctor")).body.data.checks).toContainEqual(
+    expect.objectContaining({ id: `device:${id}`, status: "ok" }),
+  );
   expect((await named(daemon, fake.serial)).used).toBe(false);
   expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBe(200);
   expect((await named(daemon, fake.serial)).used).toBe(true);
