@@ -41,10 +41,12 @@ export class Reads {
     return this.#shared("state", () => this.#deps.lastState.readFully(() => this.#readState()), signal);
   }
 
-  /** Reads parts of the state, or all, so that it is observed. */
+  /** Reads parts of the state, or all, so that it is observed; fails where the device does not answer, even because it is off. */
   async poll(parts: readonly StatePart[] | null): Promise<void> {
     if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts), neverAborted);
     else await this.state(neverAborted);
+    if (this.#deps.endpoints().all.every(({ presence }) => presence.availability.status !== "online"))
+      throw inStandby();
   }
 
   /** Any other read; `what` tells it from others. */

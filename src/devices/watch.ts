@@ -98,7 +98,8 @@ export class Watch {
 
   /** The state was just read or pushed: the next poll is scheduled from now. */
   stateObserved(isNew: boolean): void {
-    this.#failures = 0;
+    // Some report that they are off with each poll that they refuse.
+    if (!this.#isPolling || !isPowerOff(this.#device.state?.power ?? null)) this.#failures = 0;
     if (isNew) this.#burst = undefined;
     if (this.#subscribers > 0 && !this.#isPolling && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
   }

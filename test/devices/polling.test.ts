@@ -1,12 +1,15 @@
 /** How often a device is asked while somebody is interested, and for which parts of its state (next/EVENTS.md, "Devices that do not push"). */
 import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
 import type { State } from "../../src/api/schemas.ts";
+import { readCondition } from "../../src/devices/conditions.ts";
 import { notify } from "../../src/devices/controls.ts";
 import { setVolume } from "../../src/devices/volume.ts";
+import { waitFor } from "../../src/devices/wait.ts";
 import { type PollTarget, Watch } from "../../src/devices/watch.ts";
 import { asleep, idle as idlePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { neverAborted, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 beforeEach(() => void jest.useFakeTimers());
 afterEach(() => void jest.useRealTimers());
@@ -21,14 +24,18 @@ function watchOf(state: State, access: PollTarget["access"] = "full") {
   const watch = new Watch({ state, access, pushes: new Set(), poll }, () => 0.5);
   const pass = async (ms: number) => {
     looks.length = 0;
-    for (let passed = 0; passed < ms; passed += 50) {
-      jest.advanceTimersByTime(50);
-      // The look ends, and the next one is scheduled.
-      for (let turn = 0; turn < 10; turn++) await Promise.resolve();
-    }
+    await letPass(ms);
     return [...looks];
   };
   return { watch, pass };
+}
+
+async function letPass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 50) {
+    jest.advanceTimersByTime(50);
+    // The look ends, and the next one is scheduled.
+    for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+  }
 }
 
 test.each<[string, State, PollTarget["access"], readonly string[]]>([
@@ -97,5 +104,45 @@ test("each command has the parts polled that it can change, and no others", asyn
     release();
     house.set.done.length = 0;
   }
+  await house.remove();
+});
+
+test("one that is off and silent is polled rarely, but at once where it may answer again, and often for a wait", async () => {
+  jest.useRealTimers();
+  let looks = 0;
+  const house: House = await openHouse((set) => ({
+    ...set.connection(),
+    state: {
+      read: async () => {
+        looks++;
+        // Some report with each refusal that they are off.
+        for (const { emit } of house.connected) emit({ type: "disconnected", why: "going_off" });
+        throw new ZapdError("device_unreachable", "refused the connection");
+      },
+    },
+  }));
+  const device = house.devices.deviceOf(await house.add("Off"));
+  jest.useFakeTimers();
+  const looksWithin = async (ms: number) => {
+    looks = 0;
+    await letPass(ms);
+    return looks;
+  };
+  const release = device.watch.subscribe();
+  // After 30 s and then 60 s, each with a jitter of a tenth.
+  for (const [ms, expected] of [
+    [50, 1],
+    [26_000, 0],
+    [8_000, 1],
+    [46_000, 0],
+  ] as const)
+    expect([ms, await looksWithin(ms)]).toEqual([ms, expected]);
+  device.reappeared();
+  expect(await looksWithin(50)).toBe(1);
+  const stopWaiting = device.watch.subscribe({ waits: true });
+  for (const ms of [50, 2_250]) expect([ms, await looksWithin(ms)]).toEqual([ms, 1]);
+  stopWaiting();
+  release();
+  jest.useRealTimers();
   await house.remove();
 });
