@@ -49,10 +49,14 @@ export async function appIcon(
 }
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
+  // Of the endpoint whose playback is shown, where that has pictures.
+  const { playback } = device.observedParts;
+  const endpoint = device.endpoints.find((one) => playback && one.presence.state.playback === playback);
   return device.read("artwork", signal, {
     activity: "reading its artwork",
     timeoutMs,
     needs: "artwork",
+    ...(endpoint?.has("artwork") && { route: { endpoint } }),
     work: checked("picture of what is playing", (one, within) => requireCapability(one.artwork, "artwork")(within)),
   });
 }

@@ -7,11 +7,13 @@ import { readCondition } from "../../src/devices/conditions.ts";
 import type { Credentials } from "../../src/devices/credentials.ts";
 import type { Devices } from "../../src/devices/devices.ts";
 import { Leases } from "../../src/devices/leases.ts";
+import { artwork } from "../../src/devices/pictures.ts";
 import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import type { Registry } from "../../src/devices/registry.ts";
 import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
 import { waitFor } from "../../src/devices/wait.ts";
-import type { Capability, Composition, Emit, Key, PlatformApp } from "../../src/platforms/platform.ts";
+import type { Capability, Composition, Emit, Key, PlatformApp, StatePart } from "../../src/platforms/platform.ts";
+import { stateParts } from "../../src/platforms/platform.ts";
 import { codeOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -20,9 +22,11 @@ import { damaged, neverAborted, openDevices } from "./harness.ts";
 
 const now = { signal: neverAborted };
 const host = "192.0.2.1";
-const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text"];
+const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text", "artwork"];
 const playing = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: "Heist" } as const;
 const app: PlatformApp = { platformId: "7", name: "News", type: "app", version: null };
+/** The first and the last bytes of a JPEG. */
+const picture = Uint8Array.of(0xff, 0xd8, 0xff, 0xff, 0xd9);
 const failed = (code: "device_unreachable" | "device_timeout" | "device_error") =>
   new ZapdError(code, "did not answer");
 
@@ -55,7 +59,8 @@ class Half {
         const { set, pushes } = this;
         const { state, apps, ...rest } = set.connection();
         const list = (signal: AbortSignal) => set.do("apps", signal, [app]);
-        return { ...rest, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
+        const artwork = (signal: AbortSignal) => set.do("artwork", signal, picture);
+        return { ...rest, artwork, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
       },
     });
   }
@@ -223,6 +228,18 @@ describe("its state", () => {
     expect(await den().state(neverAborted)).toMatchObject({ power: "on" });
     expect(den().describe().power).toBe("on");
   });
+
+  test("has the picture of what it shows, not that of the endpoint that leads", async () => {
+    await artwork(den(), neverAborted);
+    beta.set.state = { ...asleep, power: "on", playback: playing };
+    await den().state(neverAborted);
+    await artwork(den(), neverAborted);
+    expect([alpha.set.done, beta.set.done]).toEqual([
+      ["artwork", "state"],
+      ["state", "artwork"],
+    ]);
+  });
+
 });
 
 describe("what a stranger gains that passes for one of its protocols (SECURITY.md 2.4)", () => {
