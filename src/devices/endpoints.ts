@@ -102,10 +102,13 @@ export class EndpointSet {
     return { state, pushed, isPartial: this.#isPartial(endpoint), behind: behind[platformOf(endpoint)] ?? [] };
   }
 
-  /** The state parts that the device reports by itself while it is connected. */
+  /** The state parts that the device reports by itself while it is connected: none while an endpoint that answers pushes nothing. */
   get pushedParts(): ReadonlySet<StatePart> {
     // One on a platform that this version does not know has no connection.
     const reporting = this.whole.filter(({ description }) => description.has.has("state"));
+    // What the others push may not be what that one shows.
+    const isSilent = (one: Endpoint) => one.pushed.size === 0 && one.presence.availability.status === "online";
+    if (reporting.some((one) => one.has("state") && isSilent(one))) return new Set();
     return new Set(reporting.flatMap(({ connection }) => [...(connection.state?.pushes ?? [])]));
   }
 

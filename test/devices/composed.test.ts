@@ -36,7 +36,7 @@ class Half {
   readonly name: string;
   readonly keys: readonly Key[];
   withheld: ReadonlySet<Capability> = new Set();
-  pushes: ReadonlySet<"volume" | "power"> = new Set();
+  pushes: ReadonlySet<StatePart> = new Set();
   emit: Emit = () => {};
 
   constructor(name: string, keys: readonly Key[]) {
@@ -227,6 +227,16 @@ describe("its state", () => {
     beta.set.state = { ...asleep, power: "on", playback: playing };
     expect(await den().state(neverAborted)).toMatchObject({ power: "on" });
     expect(den().describe().power).toBe("on");
+  });
+
+  test("is polled after a command while an endpoint that answers pushes nothing, whatever the other pushes", async () => {
+    alpha.pushes = new Set(stateParts);
+    const looks = () => beta.set.done.filter((what) => what === "state").length;
+    const release = den().watch.subscribe();
+    await until("it is looked at", () => looks() === 1);
+    await pressKey(den(), "home", now);
+    await until("it is looked at again", () => looks() > 1);
+    release();
   });
 
   test("has the picture of what it shows, not that of the endpoint that leads", async () => {
