@@ -13,8 +13,8 @@ interface Waited {
   readonly matched: boolean;
 }
 
-/** However short the wait, the device has this long to answer once. */
-const firstAnswerMs = 1_000;
+/** However short the wait, the device has this long to answer once; a long wait ends with another answer. */
+const answerMs = 1_000;
 
 /** Waits until all conditions hold, for `timeoutMs` at most. A device that does not answer may do so later; other errors fail. */
 export async function waitFor(
@@ -33,16 +33,20 @@ export async function waitFor(
     const isSeen = conditions.every(({ part }) => seen[part] !== undefined);
     if (isSeen && holds(state)) resolve({ device, state, matched: true });
   });
-  const first = device.state(signal).then(
-    (state) => {
-      if (holds(state)) resolve({ device, state, matched: true });
-    },
-    (error: unknown) => {
-      if (!(error instanceof ZapdError) || error.status !== 500 || error.code === "pairing_required") reject(error);
-    },
-  );
+  const read = () =>
+    device.state(signal).then(
+      (state) => {
+        if (holds(state)) resolve({ device, state, matched: true });
+      },
+      (error: unknown) => {
+        if (!(error instanceof ZapdError) || error.status !== 500 || error.code === "pairing_required") reject(error);
+      },
+    );
+  const first = read();
+  // Some parts are polled rarely, so the device is read once more before the wait ends.
+  const last = timeoutMs > 2 * answerMs ? setTimeout(read, timeoutMs - answerMs) : undefined;
   const timer = setTimeout(async () => {
-    await Promise.race([first, sleep(Math.max(0, firstAnswerMs - timeoutMs))]);
+    await Promise.race([first, sleep(Math.max(0, answerMs - timeoutMs))]);
     resolve({ device, state: device.lastStateOrUnknown, matched: false });
   }, timeoutMs);
   try {
@@ -52,6 +56,7 @@ export async function waitFor(
     return waitFor(device.mergedDevice, conditions, Math.max(0, timeoutMs - (performance.now() - startedAt)), signal);
   } finally {
     clearTimeout(timer);
+    clearTimeout(last);
     stopObserving();
     unsubscribe();
   }

@@ -146,3 +146,21 @@ test("one that is off and silent is polled rarely, but at once where it may answ
   jest.useRealTimers();
   await house.remove();
 });
+
+test("a wait reads the device before it ends: what it waits for may be polled rarely", async () => {
+  jest.useRealTimers();
+  const house = await openHouse();
+  const device = house.devices.deviceOf(await house.add("On"));
+  house.set.state = idlePlatform;
+  // Saved while time passes by itself.
+  device.markUsed();
+  await house.registry.settled();
+  jest.useFakeTimers();
+  const waits = waitFor(device, [readCondition("power:standby")], 4_000, neverAborted);
+  await letPass(1_000);
+  house.set.state = asleep;
+  await letPass(3_000);
+  jest.useRealTimers();
+  expect(await waits).toMatchObject({ matched: true, state: { power: "standby" } });
+  await house.remove();
+});
