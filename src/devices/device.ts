@@ -98,7 +98,10 @@ export class Device {
     const records = registry.recordsOf(this.id);
     this.#isKnown = records[0]?.id === this.id;
     this.#isDefault = registry.defaultRecord?.id === this.id;
-    if (records.length > 0) this.#endpoints = new EndpointSet(this.#deps, records);
+    if (records.length === 0) return;
+    const { length: before } = this.endpoints;
+    this.#endpoints = new EndpointSet(this.#deps, records);
+    if (this.endpoints.length !== before) this.#watch?.endpointsChanged();
   }
 
   /** Its endpoints, the leading one first; of a removed device, those that it had. */

@@ -111,6 +111,12 @@ export class Watch {
     this.#schedule(hintMs);
   }
 
+  /** The device has one endpoint more, or one less: its whole state is read. */
+  endpointsChanged(): void {
+    this.#hasRead = false;
+    this.hintReceived();
+  }
+
   /** The device may answer again: polls it at once. */
   deviceReappeared(): void {
     if (this.#subscribers > 0 && this.#failures > 0 && !this.#isPolling) this.#schedule(0);

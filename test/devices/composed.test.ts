@@ -250,6 +250,24 @@ describe("its state", () => {
     ]);
   });
 
+  test("is read and told once something is joined or split: the last event shows what it is now", async () => {
+    await registry.split(recordOf("beta").id, "beta");
+    const { id } = recordOf("beta");
+    beta.pushes = new Set(stateParts);
+    for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
+    alpha.set.state = { ...alpha.set.state, playback: playing };
+    const release = devices.watchDevices(null);
+    await until("both are read", () => [alpha, beta].every(({ set }) => set.done.includes("state")));
+    const told = () => {
+      const events = devices.journal.after(0)?.filter((one) => one.type === "state.changed" && one.deviceId === id);
+      return JSON.parse(events?.at(-1)?.json ?? "null")?.state.playback?.title;
+    };
+    await registry.join(id, recordOf("alpha").id);
+    await until("it plays", () => told() === "Heist");
+    await registry.split(id, "alpha");
+    await until("it no longer plays", () => told() === undefined);
+    release();
+  });
 });
 
 describe("what a stranger gains that passes for one of its protocols (SECURITY.md 2.4)", () => {
