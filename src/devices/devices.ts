@@ -25,8 +25,8 @@ export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> 
 
 /** A reader of events for which devices are polled. */
 interface Subscriber {
-  /** The ids of its devices; `null` for all. */
-  readonly ids: ReadonlySet<string> | null;
+  /** The ids of its devices; `null` for all. What one of them becomes a part of is added. */
+  readonly ids: Set<string> | null;
   /** Ends each subscription, by the device's id. */
   readonly subscriptions: Map<string, () => void>;
 }
@@ -96,7 +96,7 @@ export class Devices {
   }
 
   /** Polls devices for a subscriber (`null`: all of them), until the function that is returned is called. */
-  watchDevices(ids: ReadonlySet<string> | null): () => void {
+  watchDevices(ids: Set<string> | null): () => void {
     const subscriber: Subscriber = { ids, subscriptions: new Map() };
     this.#subscribers.add(subscriber);
     this.#subscribe(subscriber);
@@ -158,9 +158,11 @@ export class Devices {
     const ids = new Set(now.ids);
     for (const id of before.ids) {
       if (ids.has(id)) continue;
-      for (const { subscriptions } of this.#subscribers) {
+      const whole = registry.deviceOf(id)?.id;
+      for (const { ids: followed, subscriptions } of this.#subscribers) {
         subscriptions.get(id)?.();
         subscriptions.delete(id);
+        if (whole !== undefined && followed?.has(id)) followed.add(whole);
       }
       this.#deps.leases.drop(id);
       this.#feed.publishRemoval(id);

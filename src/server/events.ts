@@ -17,6 +17,7 @@ export function eventRoutes(app: Hono<Env>, { devices }: AppDependencies, stream
         // An empty header counts as none.
         since: request.headers.get("last-event-id") || since || null,
       });
+      // The same set: it gets the id of what one of them becomes a part of.
       const release = devices.watchDevices(ids);
       return {
         next: () => reader.next(),

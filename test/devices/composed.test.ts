@@ -323,6 +323,26 @@ test("a wait for one that becomes a part of another goes on with that", async ()
   expect(await waits).toMatchObject({ device: { id: whole.id }, matched: true, state: { power: "standby" } });
 });
 
+test("who follows one that becomes a part of another follows that", async () => {
+  await registry.split(recordOf("beta").id, "beta");
+  const [whole, part] = [recordOf("beta").id, recordOf("alpha").id];
+  const ids = new Set([part]);
+  const release = devices.watchDevices(ids);
+  await until("it is online", () => devices.find(part).describe().status === "online");
+  const events = devices.journal.follow({ devices: ids, types: ["device.*"], snapshot: false, since: null });
+  await registry.join(whole, part);
+  const told = await events.next();
+  expect(
+    told?.map(({ event }) => JSON.parse(event?.json ?? "null")).map(({ type, device_id }) => [type, device_id]),
+  ).toEqual([
+    ["device.removed", part],
+    ["device.changed", whole],
+  ]);
+  await until("it is polled", () => beta.set.done.includes("state"));
+  release();
+  events.close();
+});
+
 test("a read that ends once its device became a part of another publishes nothing of a device that is gone", async () => {
   await registry.split(recordOf("beta").id, "beta");
   for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
