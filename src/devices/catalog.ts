@@ -33,6 +33,8 @@ export interface Refreshed {
   readonly removed: string[];
 }
 
+export type AppChanges = Pick<Refreshed, "added" | "removed">;
+
 export class Catalog {
   readonly #store: Store<Catalogs>;
 
@@ -51,8 +53,16 @@ export class Catalog {
     return Object.hasOwn(catalogs, deviceId) ? (catalogs[deviceId]?.apps ?? null) : null;
   }
 
-  /** Merges a device's list; `clear` first drops the cache of its whole platform. On disk when it returns. */
-  refresh(deviceId: string, platform: string, listed: readonly PlatformApp[], clear = false): Promise<Refreshed> {
+  /**
+   * Merges a device's list; `clear` first drops the cache of its whole platform. On disk when it returns. `changes`: what is new
+   * since the device's last list, even if that was dropped; `null` where there was none.
+   */
+  refresh(
+    deviceId: string,
+    platform: string,
+    listed: readonly PlatformApp[],
+    clear = false,
+  ): Promise<Refreshed & { readonly changes: AppChanges | null }> {
     if (listed.length > maxApps) {
       const problem = `lists ${listed.length} apps; zapd keeps at most ${maxApps}, so its list was not updated`;
       return Promise.reject(new ZapdError("device_error", problem));
@@ -63,7 +73,11 @@ export class Catalog {
         : catalogs;
       const before = kept[deviceId]?.apps ?? [];
       const apps = mergeApps(before, listed);
-      const result = { apps, added: installedOnlyIn(apps, before), removed: installedOnlyIn(before, apps) };
+      const since = (list: readonly App[]) => {
+        return { added: installedOnlyIn(apps, list), removed: installedOnlyIn(list, apps) };
+      };
+      const last = catalogs[deviceId]?.apps;
+      const result = { apps, ...since(before), changes: last ? since(last) : null };
       return { next: { catalogs: { ...kept, [deviceId]: { platform, apps } } }, result };
     });
   }

@@ -46,9 +46,8 @@ function listing(device: Device, route: Route, clear = false): Task<Refreshed> {
     changes: [],
     work: async (connection, within, { id, record }) => {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
-      const isKnown = device.catalog.apps(id) !== null;
-      const refreshed = await device.catalog.refresh(id, record.platform, listed, clear);
-      if (isKnown) device.publishApps(refreshed);
+      const { changes, ...refreshed } = await device.catalog.refresh(id, record.platform, listed, clear);
+      if (changes) device.publishApps(changes);
       return refreshed;
     },
   };

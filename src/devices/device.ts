@@ -14,7 +14,7 @@ import {
   stateParts,
 } from "../platforms/platform.ts";
 import type { SleepWatch } from "../system/clock.ts";
-import type { Catalog, Refreshed } from "./catalog.ts";
+import type { AppChanges, Catalog } from "./catalog.ts";
 import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
 import { fillHint, withDeviceName } from "./failures.ts";
@@ -424,7 +424,7 @@ export class Device {
     this.#watch?.hintReceived();
   }
 
-  publishApps({ added, removed }: Refreshed): void {
+  publishApps({ added, removed }: AppChanges): void {
     if (added.length + removed.length > 0) this.#deps.feed.publishApps(this.id, added, removed);
   }
 

@@ -183,7 +183,11 @@ describe("the cache", () => {
 
   test("is empty at first, then reports added and removed apps, and survives a restart", async () => {
     expect(catalog.apps("tv")).toBeNull();
-    expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: ["a", "b"], removed: [] });
+    expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({
+      added: ["a", "b"],
+      removed: [],
+      changes: null,
+    });
     const second = await catalog.refresh("tv", "fake", [b, c]);
     expect(second).toMatchObject({ added: ["c"], removed: ["a"] });
     expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: ["a"], removed: ["c"] });
@@ -196,6 +200,8 @@ describe("the cache", () => {
     await catalog.refresh("box", "another", [a]);
     const cleared = await catalog.refresh("tv", "fake", [b], true);
     expect(cleared.apps.map((one) => one.platform_id)).toEqual(["2"]);
+    // On the device itself only one has gone.
+    expect(cleared).toMatchObject({ added: ["b"], removed: [], changes: { added: [], removed: ["a"] } });
     expect(catalog.apps("other")).toBeNull();
     expect(catalog.apps("box")?.length).toBe(1);
   });
