@@ -264,7 +264,7 @@ async function runSequence(
     for (const task of tasks) {
       if (progress.sent > 0) {
         due += delayMs;
-        if (performance.now() > due + delayMs) due = performance.now() + delayMs;
+        if (performance.now() > due) due = performance.now() + delayMs;
         await sleep(Math.max(0, due - performance.now()), signal);
       }
       signal.throwIfAborted();
