@@ -91,7 +91,7 @@ function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] 
 }
 
 /** Whether the user split two records. */
-export function areApart(one: DeviceRecord, other: DeviceRecord): boolean {
+function areApart(one: DeviceRecord, other: DeviceRecord): boolean {
   return one.apart?.includes(other.id) === true || other.apart?.includes(one.id) === true;
 }
 

@@ -193,11 +193,6 @@ export class Reader {
     else this.#isHeartbeatDue = true;
   }
 
-  /** The id from which a reader can resume. */
-  get id(): string {
-    return this.#journal.idOf(this.#position);
-  }
-
   /** Waits for the next messages; a heartbeat after 15 s; `null` at the end. */
   async next(): Promise<readonly JournalMessage[] | null> {
     const deadline = performance.now() + heartbeatMs;
@@ -217,7 +212,7 @@ export class Reader {
       if (messages.length > 0) return messages;
       if (this.#journal.isClosed) return null;
       const left = isHeartbeatDue ? 0 : deadline - performance.now();
-      if (left <= 0) return [{ id: this.id, event: null }];
+      if (left <= 0) return [{ id: this.#journal.idOf(this.#position), event: null }];
       const { over, end } = this.#journal.changed(left);
       this.#endWait = end;
       await over;
