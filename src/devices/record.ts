@@ -124,13 +124,14 @@ export function memoryOf(record: DeviceRecord, { memory }: Pick<Platform, "memor
 
 /** What a device can do. */
 export function descriptionOf(record: DeviceRecord, platform: Platform, paired: boolean): Description {
-  return withHolding(platform.describe(factsOf(record), memoryOf(record, platform), paired));
+  return withImplied(platform.describe(factsOf(record), memoryOf(record, platform), paired));
 }
 
-/** Adds `hold` to `keys`: zapd repeats a key that is held. */
-export function withHolding(own: Description): Description {
-  const withHold = (some: ReadonlySet<Capability>) => (some.has("keys") ? new Set(some).add("hold") : some);
-  return { ...own, has: withHold(own.has), withheld: withHold(own.withheld) };
+/** Adds what `keys` imply: `hold`, since zapd repeats a key that is held, and `power_off` where there is that key. */
+export function withImplied(own: Description): Description {
+  const implied: readonly Capability[] = own.keys.has("power-off") ? ["hold", "power_off"] : ["hold"];
+  const withThem = (some: ReadonlySet<Capability>) => (some.has("keys") ? new Set([...some, ...implied]) : some);
+  return { ...own, has: withThem(own.has), withheld: withThem(own.withheld) };
 }
 
 /** The record of a new device; `others` are the devices whose names are taken. */

@@ -48,6 +48,7 @@ export const capabilities = [
   "hold",
   "text",
   "power_on",
+  "power_off",
   "volume",
   "mute",
   "seek",

@@ -44,7 +44,13 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   const { set, id } = await plugIn("Story", { standby: "off" });
   const before = await succeed(daemon, "getDevice", { id });
   expect([before.access, before.power]).toEqual(["unpaired", "on"]);
-  expect(before.withheld.map(({ capability }) => capability)).toEqual(["keys", "hold", "text", "playback"]);
+  expect(before.withheld.map(({ capability }) => capability)).toEqual([
+    "keys",
+    "hold",
+    "text",
+    "power_off",
+    "playback",
+  ]);
   expect((await state(id)).volume).toEqual({ level: 12, muted: false });
   const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "pairing_required");
   expect(hint).toBe("Run zapd pair Story, and accept the request that the TV shows");

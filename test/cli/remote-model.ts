@@ -5,7 +5,7 @@ import { keys } from "../../src/platforms/platform.ts";
 import { device } from "./examined.ts";
 
 export const everything: Device["capabilities"] = [
-  ...(["state", "apps", "launch", "stop", "keys", "hold", "text", "power_on"] as const),
+  ...(["state", "apps", "launch", "stop", "keys", "hold", "text", "power_on", "power_off"] as const),
   ...(["volume", "mute", "seek", "inputs", "channels", "playback"] as const),
 ];
 

@@ -29,11 +29,12 @@ describe("capabilities", () => {
       "keys",
       "hold",
       "text",
+      "power_off",
     ]);
     const limited = await openHouse((set) => ({ ...set.connection(), power: neverOff }), ["apps", "power_on"]);
     const record = await limited.add("1");
     const view = limited.devices.deviceOf(record).describe();
-    expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "hold", "text"]);
+    expect(view.capabilities).toEqual(["state", "launch", "stop", "keys", "hold", "text", "power_off"]);
     expect(view.withheld.map(({ capability }) => capability)).toEqual(["apps", "power_on"]);
     expect(view.keys).toEqual(["home", "up", "down", "play", "power", "power-off"]);
     await limited.actions.refresh(record, false, neverAborted);

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { groups } from "../../src/cli/commands.ts";
 import { exitTable } from "../../src/cli/help.ts";
-import { withHolding } from "../../src/devices/record.ts";
+import { withImplied } from "../../src/devices/record.ts";
 import { androidtv } from "../../src/platforms/androidtv/adapter.ts";
 import { cast } from "../../src/platforms/cast/adapter.ts";
 import { dlna } from "../../src/platforms/dlna/adapter.ts";
@@ -144,7 +144,7 @@ const examples: readonly { readonly platform: Platform; readonly devices: readon
 function describe(platform: Platform, { facts, memory = {} }: Example): Description {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, macs: [] };
   const known = { ...nothing, kind: "tv", access: "full", ...facts } as const;
-  return withHolding(platform.describe(known, memory, facts.access !== "unpaired"));
+  return withImplied(platform.describe(known, memory, facts.access !== "unpaired"));
 }
 
 export function table(rows: readonly (readonly string[])[]): string {
