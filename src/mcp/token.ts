@@ -5,13 +5,13 @@ import { join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { makeFolder, readUtf8, temporaryFor, writeAtomically } from "../system/files.ts";
 import { checkOwned } from "../system/owners.ts";
+import { mcpTokenFile } from "../system/state-folder.ts";
 
-const name = "mcp.token";
 const pattern = /^[\w-]{43}$/;
 const maxBytes = 256;
 
 export function tokenFile(state: string): string {
-  return join(state, name);
+  return join(state, mcpTokenFile);
 }
 
 /** Reads the token, or creates it. Fails with `storage_error`, or `config_invalid` where others could have written or read it. */

@@ -2,12 +2,13 @@
  * Reads the broker and the site from the settings. Their files are read again with each connection, so that renewed
  * certificates are used.
  */
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import { makeFolder, readRegularFile, readUtf8, writeAtomically } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkOwned, followLinks } from "../system/owners.ts";
+import { mcpTokenFile } from "../system/state-folder.ts";
 import { hostOf } from "../system/url.ts";
 import type { Broker } from "./broker.ts";
 import { BusError } from "./bus.ts";
@@ -30,9 +31,7 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
       hint: "Set both for a client certificate, or neither",
     });
   const defaultPort = secure ? defaultPorts.secure : defaultPorts.plain;
-  const password =
-    env[passwordVariable] ||
-    (password_file && readFile(password_file, "mqtt.password_file", true).replace(/\r?\n$/, ""));
+  const password = env[passwordVariable] || (password_file && passwordIn(password_file));
   // MQTT 5 allows it, 3.1.1 does not (3.1.2.9), and the library sends neither.
   if (password && !username)
     throw new BusError("settings", "There is a password for the broker, but no user name", {
@@ -59,6 +58,19 @@ export function caOf({ ca }: MqttSettings): string | undefined {
     if (!(error instanceof BusError)) throw error;
     throw new ZapdError("config_invalid", error.message, { hint: error.hint, cause: error });
   }
+}
+
+/**
+ * The password in a file of one line. Every caller of the API can name another file and another broker, which gets what is in
+ * it: a file that holds more, such as keys or a config, is refused, and so is the token of `/mcp`.
+ */
+function passwordIn(file: string): string {
+  const setting = "mqtt.password_file";
+  const password = readFile(file, setting, true).replace(/\r?\n$/, "");
+  if (!/\p{Cc}/u.test(password) && basename(followLinks(file).path) !== mcpTokenFile) return password;
+  throw new BusError("settings", `The file of ${setting}, ${file}, is not one of a password alone`, {
+    hint: "Write the password into a file of its own, on one line",
+  });
 }
 
 /** Reads the file of a setting; only its owner may be able to read one with a secret. */

@@ -9,6 +9,8 @@ import { checkAbove, checkGroupWritable, checkOwned, followLinks, restrictToOwne
 const secretsFile = "credentials.json";
 /** A larger file is not ours, and is not read. */
 const maxSecretsBytes = 64 * 1024;
+/** The token of `/mcp`. */
+export const mcpTokenFile = "mcp.token";
 const stateFiles = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
 /** Files written through a temporary file; `doctor` is the doctor's test whether the folder is writable. */
 const temporaryOf = [
@@ -16,7 +18,7 @@ const temporaryOf = [
   "apps.json",
   "mqtt.json",
   "leases.json",
-  "mcp.token",
+  mcpTokenFile,
   secretsFile,
   "doctor",
 ] as const;

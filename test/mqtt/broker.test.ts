@@ -1,6 +1,6 @@
 /** A connection to a broker: why it fails, who takes it over, and which packets it refuses. */
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
@@ -60,6 +60,31 @@ describe("files of the settings", () => {
       hint: expect.stringContaining("zapd config set mqtt.username NAME"),
     });
     expect(brokerOf(settings({ url: "mqtt://[::1]" }), {})).toMatchObject({ host: "::1", port: 1883, secure: false });
+  });
+
+  test("a file that is not one of a password alone is not sent, nor is the token of /mcp", () => {
+    const path = join(folder, "other");
+    const given = { username: "lab", password_file: path };
+    writeFileSync(path, "", { mode: 0o600 });
+    for (const text of [
+      '{\n "version": 1,\n "credentials": {}\n}\n',
+      '[dev]\nvendor_password = "a"',
+      "a\tb",
+      "a\n\n",
+    ]) {
+      writeFileSync(path, text);
+      expect(why(given)).toMatchObject({
+        reason: "settings",
+        message: `The file of mqtt.password_file, ${path}, is not one of a password alone`,
+      });
+    }
+    writeFileSync(path, "open sesame\r\n");
+    expect(why(given)).toMatchObject({ password: "open sesame" });
+    const token = join(folder, "mcp.token");
+    writeFileSync(token, `${"t".repeat(43)}\n`, { mode: 0o600 });
+    symlinkSync(token, join(folder, "link"));
+    for (const file of [token, join(folder, "link")])
+      expect(why({ ...given, password_file: file })).toMatchObject({ reason: "settings" });
   });
 
   test("a missing file is reported with its setting", () => {
