@@ -41,8 +41,10 @@ const shortestPauseMs = 250;
 const longestPauseMs = 4_000;
 /** How long packets are sent to a device whose host is up: it may just be shutting down. */
 const hostUpTimeoutMs = 5_000;
-/** From the first answer, and from power-on, until the device reports that it is on. */
+/** How much longer packets are sent from the first answer. */
 const onTimeoutMs = 10_000;
+/** From power-on until the device reports that it is on. One field implementation trusts no earlier report. */
+const reportTimeoutMs = 20_000;
 /** When power-on is repeated. One field implementation polls a device 8 times, 1 s apart, and repeats its key at about 5 s. */
 const repeatAfterMs = 5_000;
 const pollIntervalMs = 500;
@@ -70,7 +72,7 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
     // It took power-on; where it does not report its power, no more can be known.
     if (answer || answer === null || (answer === undefined && again)) return;
     const elapsedMs = clock.now() - turnedOnAt;
-    if (elapsedMs > onTimeoutMs) throw noEffect("accepted the power-on key, but still reports that it is off");
+    if (elapsedMs > reportTimeoutMs) throw noEffect("accepted the power-on key, but still reports that it is off");
     if (elapsedMs > repeatAfterMs && !again) {
       again = true;
       await power.on(signal);
