@@ -13,7 +13,7 @@ import {
   type PlatformState,
   stateParts,
 } from "../platforms/platform.ts";
-import type { SleepWatch } from "../system/clock.ts";
+import { sleepCheck } from "../system/clock.ts";
 import type { AppChanges, Catalog } from "./catalog.ts";
 import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
@@ -35,8 +35,6 @@ export interface DeviceDependencies extends EndpointDependencies {
   /** Publishes what changes. */
   readonly feed: Feed;
   readonly leases: Leases;
-  /** A command that waits while the machine sleeps is not sent. */
-  readonly sleep?: SleepWatch;
   /** The live endpoint of a record. */
   endpointOf(record: DeviceRecord): Endpoint;
   /** The live device that a record belongs to. */
@@ -260,8 +258,10 @@ export class Device {
 
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     const start = performance.now();
+    const checkAwake = this.sleepCheck();
     let missed: { endpoint: Endpoint; before: DeviceRecord; error: ZapdError } | undefined;
     for (const endpoint of this.#candidates(task)) {
+      checkAwake();
       const before = endpoint.record;
       try {
         return await this.#attempt(endpoint, task, signal);
@@ -279,15 +279,24 @@ export class Device {
     const wakes = whenOff?.wake !== false;
     if (!wakes && endpoint.presence.isOff) return whenOff.result;
     if (task.route?.withoutRecovery) throw error;
+    checkAwake();
     const canRecover = !wakes || endpoint.has("power_on");
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
     const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
     const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
     if (outcome === "awake") task.onWoken?.();
-    if (!whenOff || outcome !== "awake") return this.#attempt(endpoint, task, signal);
+    if (!whenOff || outcome !== "awake") {
+      checkAwake();
+      return this.#attempt(endpoint, task, signal);
+    }
     // It was woken, and is on.
     this.observe({ power: "on" }, "command", endpoint);
     return whenOff.result;
+  }
+
+  /** Gives a check for before each later part of a command: it fails once this machine has slept since (SECURITY.md R14). */
+  sleepCheck(): () => void {
+    return sleepCheck(this.#deps.sleep);
   }
 
   /** The endpoints that can do a task, the preferred first; where none can, one that can say why. */

@@ -18,6 +18,8 @@ export interface WakeParts {
   /** When it last pushed that it is on. */
   reportedOnAt(): number;
   readonly clock?: Clock;
+  /** Called before packets and before power-on: fails once this machine has slept. */
+  checkAwake?(): void;
 }
 
 export interface WakeOptions {
@@ -63,7 +65,7 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
   const isHostUp = answer === undefined && !power.wakesByPacket;
   // A command does not wait where magic packets cannot help.
   if (isHostUp && isSilent) throw asking.failure;
-  if (!(await turnsOn(power, answer, signal)))
+  if (!(await turnsOn(parts, answer, signal)))
     answer = await sendPackets(parts, asking, isHostUp ? Math.min(timeoutMs, hostUpTimeoutMs) : timeoutMs, signal);
   if (answer === true || !power.on) return;
   const turnedOnAt = clock.now();
@@ -75,6 +77,7 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
     if (elapsedMs > reportTimeoutMs) throw noEffect("accepted the power-on key, but still reports that it is off");
     if (elapsedMs > repeatAfterMs && !again) {
       again = true;
+      parts.checkAwake?.();
       await power.on(signal);
     }
     await clock.sleep(pollIntervalMs, signal);
@@ -82,9 +85,10 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
 }
 
 /** Whether a device that gave this answer needs no packets: it is on, or has taken power-on. */
-async function turnsOn(power: WakeParts["power"], answer: Answer, signal: AbortSignal): Promise<boolean> {
+async function turnsOn({ power, checkAwake }: WakeParts, answer: Answer, signal: AbortSignal): Promise<boolean> {
   if (answer === undefined) return false;
   if (!power.on) return answer !== false;
+  checkAwake?.();
   try {
     await power.on(signal);
     return true;
@@ -108,11 +112,12 @@ async function sendPackets(parts: WakeParts, asking: Asking, timeoutMs: number, 
   while (clock.now() < end) {
     if (clock.now() >= nextPackets) {
       nextPackets = clock.now() + packetIntervalMs;
+      parts.checkAwake?.();
       await parts.sendPackets();
     }
     if (asking.mayAskAt <= clock.now()) {
       const answer = await asking.ask(Math.max(1, Math.min(end, nextPackets) - clock.now()));
-      if (await turnsOn(power, answer, signal)) return answer;
+      if (await turnsOn(parts, answer, signal)) return answer;
       if (answer !== undefined && !hasAnswered) {
         hasAnswered = true;
         end = Math.max(end, clock.now() + onTimeoutMs);

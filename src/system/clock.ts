@@ -95,6 +95,19 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * Gives a check for before each later part of a command: it fails with `device_timeout` once the machine has slept since this
+ * call, since the rest may no longer be wanted (SECURITY.md R14).
+ */
+export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): () => void {
+  const before = sleep?.sleepCount;
+  return () => {
+    if (sleep?.sleepCount === before) return;
+    const message = "The command was not sent, or not all of it: this machine slept meanwhile";
+    throw new ZapdError("device_timeout", message, { hint: "Send it again if it is still wanted", namesDevice: true });
+  };
+}
+
 /** The failure of a command that is not sent because it waited while the machine slept. */
 export function staleCommandError(): ZapdError {
   const message = "The command was not sent: it waited while this machine slept";

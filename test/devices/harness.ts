@@ -23,6 +23,7 @@ import type {
   PlatformHost,
   Target,
 } from "../../src/platforms/platform.ts";
+import type { SleepWatch } from "../../src/system/clock.ts";
 import { createLog } from "../../src/system/log.ts";
 import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
@@ -100,6 +101,8 @@ export interface House {
   readonly devices: Devices;
   readonly actions: ReturnType<typeof actionsOf>;
   readonly set: FakeSet;
+  /** Counted up by a test: this machine slept. */
+  readonly sleep: { sleepCount: number };
   readonly platform: Platform;
   /** Devices that did not answer, by name. */
   readonly lost: string[];
@@ -138,6 +141,7 @@ export async function openHouse(
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const hidden: string[] = [];
   const set = new FakeSet();
+  const sleep = { sleepCount: 0 };
   const connected: House["connected"] = [];
   const platform = fakePlatform({
     describe: () => {
@@ -159,6 +163,7 @@ export async function openHouse(
   const { registry, catalog, credentials, devices } = await openDevices(folder, [platform], {
     hide: (secret) => hidden.push(secret),
     onUnreachable: (record) => lost.push(record.name),
+    sleep: sleep as SleepWatch,
     ...(wake && { wake }),
   });
   return {
@@ -169,6 +174,7 @@ export async function openHouse(
     hidden,
     devices,
     set,
+    sleep,
     platform,
     lost,
     connected,

@@ -16,6 +16,8 @@ interface Story {
   readonly macs?: readonly string[];
   /** When it says by itself that it is on. */
   readonly saysOnAt?: number;
+  /** When this machine sleeps. */
+  readonly sleepsAt?: number;
 }
 
 /** What was done to it so far, and when, in milliseconds after the beginning. */
@@ -40,6 +42,9 @@ async function play(story: Story, waking: WakeOptions, caller = new AbortControl
     hint: "see its menu",
     reportedOnAt: () => (story.saysOnAt !== undefined && at() >= story.saysOnAt ? begun + story.saysOnAt : -1),
     sendPackets: async () => void set.called.push(at()),
+    checkAwake() {
+      if (at() > (story.sleepsAt ?? Number.POSITIVE_INFINITY)) throw new ZapdError("device_timeout", "slept");
+    },
     power: {
       async isOn(signal) {
         set.asked.push(at());
@@ -106,6 +111,18 @@ test("one that still reports off after 5 s gets power-on once more, and then it 
 
 test("one that goes on reporting off for 12 s is on then: what it reports may be old", async () => {
   expect(await play({ isOn: (ms) => ms > 12_000, on: () => undefined }, key)).toMatchObject({ outcome: "on" });
+});
+
+test("R14 after a sleep of this machine nothing is sent: no packet, no power-on, and that not once more", async () => {
+  const outcome = "device_timeout: slept";
+  const slow: Story = { isOn: () => "silence", sleepsAt: 4_000 };
+  expect(await play(slow, key)).toMatchObject({ outcome, called: [2_500, 3_500] });
+  const starting: Story = { isOn: (ms: number) => (ms > 2_600 ? false : "silence"), on: () => undefined };
+  expect(await play({ ...starting, sleepsAt: 2_550 }, key)).toMatchObject({ outcome, called: [2_500], told: [] });
+  expect(await play({ isOn: () => false, on: () => undefined, sleepsAt: 3_000 }, key)).toMatchObject({
+    outcome,
+    told: [0],
+  });
 });
 
 test("one that does not report its power counts as on once it took power-on", async () => {

@@ -249,6 +249,23 @@ describe("a command to a device that is asleep", () => {
     expect(house.set.done).toEqual(["called silent 30"]);
   });
 
+  test("R14 that the machine slept through before it was woken, or while it was, does not reach it", async () => {
+    const stale = "device_timeout: The command was not sent, or not all of it: this machine slept meanwhile";
+    await fallAsleep();
+    house.set.takes = 20;
+    const pressing = failureOf(press("home"));
+    await until("it is connected to", () => house.set.running > 0);
+    house.sleep.sleepCount++;
+    expect(await pressing).toBe(stale);
+    expect(house.set.done).toEqual([]);
+    wakes = async () => {
+      house.set.failure = undefined;
+      house.sleep.sleepCount++;
+    };
+    expect(await failureOf(press("home"))).toBe(stale);
+    expect(house.set.done).toEqual(["called silent 30"]);
+  });
+
   test("power turns it on, once", async () => {
     await fallAsleep();
     await press("power");
