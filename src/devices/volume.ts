@@ -47,6 +47,8 @@ export function setVolume(
     hasStarted: () => hasStepped,
     work: async (connection, signal, endpoint) => {
       const control = requireCapability(connection.volume, needs);
+      // Before anything is changed.
+      if (muted !== undefined) requireCapability(control.mute, "mute");
       const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
       const before = async () => (await readParts(connection, volumeParts, signal))?.volume?.level ?? null;
       const { wanted, from } =

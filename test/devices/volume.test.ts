@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { setVolume } from "../../src/devices/volume.ts";
+import { codeOf } from "../support/failure.ts";
 import { asleep } from "../support/fake-platform.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 
@@ -29,7 +30,7 @@ async function stepping({ lagMs = 0, showsScale = false } = {}) {
     return { told: volume?.level, is: house.set.state.volume?.level, confirmed };
   };
   const by = async (step: number) => (await setVolume(device, { step }, { signal: neverAborted })).volume?.level;
-  return { to, by, house };
+  return { device, heeded: () => heeded, to, by, house };
 }
 
 test.concurrent("a device that acts on keys later than it takes them ends at the wanted level, and stays there", async () => {
@@ -42,6 +43,16 @@ test.concurrent("of one that does not answer it is said, and not that it does no
   const { to, house } = await stepping();
   house.set.failure = new ZapdError("device_timeout", "did not answer");
   expect(await to(12).catch(({ code }) => code)).toBe("device_timeout");
+  await house.remove();
+});
+
+test.concurrent("a mute that a device lacks is refused before a step is taken", async () => {
+  const { device, heeded, house } = await stepping();
+  expect(await codeOf(setVolume(device, { step: 1, muted: true }, { signal: neverAborted }))).toBe(
+    "unsupported_operation",
+  );
+  await heeded();
+  expect(house.set.state.volume?.level).toBe(10);
   await house.remove();
 });
 
