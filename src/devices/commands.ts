@@ -60,7 +60,9 @@ export function launchApp(
   turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
   return device.onOneEndpoint("launch", async (route) => {
+    const checkAwake = device.sleepCheck();
     const app = await resolve(device, route, wanted, turn);
+    checkAwake();
     const confirmed = await device.command(turn, {
       activity: `launching ${app.name}`,
       timeoutMs: limits.launch,

@@ -10,6 +10,7 @@ import {
   type PlaybackCommand,
   shownParts,
 } from "../platforms/platform.ts";
+import { unlessSlept } from "../system/clock.ts";
 import type { Device } from "./device.ts";
 import { awaitEffect, tryReadParts } from "./effects.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -96,7 +97,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       const media = requireCapability(connection.media, "media");
       // A picture starts no playback.
       const isReported = !hidesPlayback(connection) && item.mime?.startsWith("image/") !== true;
-      const before = isReported ? await tryReadParts(connection, shownParts, signal) : null;
+      const before = isReported ? await unlessSlept(tryReadParts(connection, shownParts, signal)) : null;
       await media.play({ ...item, url: toAsciiUrl(item.url) }, signal);
       if (!isReported) return null;
       const playing = new PlayingSince(before);
@@ -169,7 +170,7 @@ export async function selectInput(
     callerTexts: [wanted],
     work: async (connection, signal, endpoint) => {
       const inputs = requireCapability(connection.inputs, "inputs");
-      const input = findNamed(device, wanted, await inputs.list(signal), "input");
+      const input = findNamed(device, wanted, await unlessSlept(inputs.list(signal)), "input");
       await inputs.select(input.id, signal);
       if (inputs.isShown === false) return { input, confirmed: null };
       const isDone = (state: Partial<PlatformState>) => state.input === input.id;
@@ -201,7 +202,7 @@ export function selectChannel(
     callerTexts: [wanted],
     work: async (connection, signal) => {
       const channels = requireCapability(connection.channels, "channels");
-      const all = await channels.list(signal);
+      const all = await unlessSlept(channels.list(signal));
       const channel = findNamed(device, wanted, all, "channel");
       return { channel, confirmed: await channels.select(channel.id, signal) };
     },

@@ -46,7 +46,7 @@ export function setVolume(
     changes: volumeParts,
     hasStarted: () => hasStepped,
     work: async (connection, signal, endpoint) => {
-      const control = requireCapability(connection.volume, needs);
+      const control = checked(requireCapability(connection.volume, needs), device.sleepCheck());
       // Before anything is changed.
       if (muted !== undefined) requireCapability(control.mute, "mute");
       const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
@@ -158,6 +158,17 @@ async function levelAfterSteps(
     if (performance.now() - movedAt >= (last === from ? effectPoll.timeoutMs : stableMs)) return level;
     await sleep(effectPoll.everyMs, signal);
   }
+}
+
+/** The control with a check before each part of a command. */
+function checked({ set, step, mute }: VolumeControl, check: () => void): VolumeControl {
+  const first =
+    <Value>(send: (value: Value, signal: AbortSignal) => Promise<void>) =>
+    async (value: Value, signal: AbortSignal) => {
+      check();
+      await send(value, signal);
+    };
+  return { ...(set && { set: first(set) }), ...(step && { step: first(step) }), ...(mute && { mute: first(mute) }) };
 }
 
 /** Steps the volume; calls `taken` after each step that the device took. */

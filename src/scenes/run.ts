@@ -39,6 +39,11 @@ export interface RunOptions {
 /** How long the state is read before a command, and waited for after it. */
 const readMs = { before: 2_000, after: 3_000 } as const;
 
+const slept: StepError = {
+  code: "device_timeout",
+  message: "The rest of the scene was not run: this machine slept",
+};
+
 /** Ends the run after a step that failed. */
 class Stopped extends Error {}
 
@@ -133,10 +138,7 @@ class Run {
     this.#abortSignal.throwIfAborted();
     if (this.#halt.signal.aborted) throw new Stopped();
     const since = performance.now();
-    if (this.#watch.sleepCount > 0) {
-      const message = "The rest of the scene was not run: this machine slept";
-      return this.#failed(step, since, { code: "device_timeout", message }, true);
-    }
+    if (this.#watch.sleepCount > 0) return this.#failed(step, since, slept, true);
     switch (step.kind) {
       case "act":
         return this.#act(step, since);
@@ -213,6 +215,7 @@ class Run {
       for (const [index, command] of step.commands.entries()) {
         if (index > 0) await sleep(step.delayMs, this.#abortSignal);
         this.#abortSignal.throwIfAborted();
+        if (this.#watch.sleepCount > 0) return result("failed", null, slept);
         const answer = await this.#options.send(command, device, this.#abortSignal);
         if (!answer.ok)
           return result("failed", null, this.#timeout.signal.aborted ? this.#timeoutError() : answer.error);

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { protocolError, ZapdError } from "../../src/api/errors.ts";
-import { selectChannel } from "../../src/devices/controls.ts";
+import { playMedia, selectChannel, selectInput } from "../../src/devices/controls.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { hungUp } from "../../src/transport/http-connection.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
-import { factsOf, neverOff, sightingOf } from "../support/fake-platform.ts";
+import { factsOf, idle, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
@@ -122,6 +122,46 @@ test("a channel with a sub-number is found however its parts are parted, and not
     expect(await tuned(wanted)).toBe(number);
   for (const wanted of ["5-11", "92"]) expect(await codeOf(tuned(wanted))).toBe("invalid_payload");
   await one.remove();
+});
+
+test("R14 what is read before an input, a channel, a file or an app takes a sleep of this machine: none is sent", async () => {
+  const { now } = performance;
+  let sleptMs = 0;
+  const sent: string[] = [];
+  const sleeping = async <Result>(result: Result) => {
+    await Bun.sleep(1);
+    sleptMs += 8_000;
+    one.sleep.sleepCount++;
+    return result;
+  };
+  const list = () => sleeping([{ id: "1", number: "1", name: "One" }]);
+  const send = (what: string) => async () => {
+    sent.push(what);
+    return null;
+  };
+  const app = { platformId: "12", name: "One", type: "app", version: null } as const;
+  const one = await openHouse((set) => ({
+    ...set.connection(),
+    state: { read: () => sleeping(idle) },
+    inputs: { list, select: async () => void sent.push("input") },
+    channels: { list, select: send("channel") },
+    media: { play: async () => void sent.push("file") },
+    apps: { list: () => sleeping([app]), launch: send("app") },
+  }));
+  const device = one.devices.deviceOf(await one.add("1", { name: "TV" }));
+  const turn = { signal: neverAborted };
+  const file = { url: "http://192.0.2.9/a.mp4", mime: "video/mp4", title: null, image: null };
+  performance.now = () => now.call(performance) + sleptMs;
+  try {
+    expect(await codeOf(selectInput(device, "One", turn))).toBe("device_busy");
+    expect(await codeOf(selectChannel(device, "One", turn))).toBe("device_busy");
+    expect(await codeOf(playMedia(device, file, turn))).toBe("device_busy");
+    expect(await codeOf(one.actions.launch(device.record, "One", {}, turn))).toBe("device_timeout");
+    expect(sent).toEqual([]);
+  } finally {
+    performance.now = now;
+    await one.remove();
+  }
 });
 
 test("a list makes no connection, and a device removed in the midst of a read leaves none open", async () => {

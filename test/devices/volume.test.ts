@@ -7,7 +7,7 @@ import { asleep } from "../support/fake-platform.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 
 /** A set that heeds each step so many milliseconds after the one before, and the first not at all where that only shows its scale. */
-async function stepping({ lagMs = 0, showsScale = false } = {}) {
+async function stepping({ lagMs = 0, showsScale = false, sleeps = false } = {}) {
   let heeded = Promise.resolve();
   let isShown = !showsScale;
   const house = await openHouse((set) => {
@@ -19,6 +19,7 @@ async function stepping({ lagMs = 0, showsScale = false } = {}) {
     };
     const step = async (by: 1 | -1) => {
       heeded = heeded.then(() => heed(by));
+      if (sleeps) house.sleep.sleepCount++;
     };
     return { ...set.connection(), volume: { step } };
   });
@@ -43,6 +44,14 @@ test.concurrent("of one that does not answer it is said, and not that it does no
   const { to, house } = await stepping();
   house.set.failure = new ZapdError("device_timeout", "did not answer");
   expect(await to(12).catch(({ code }) => code)).toBe("device_timeout");
+  await house.remove();
+});
+
+test.concurrent("R14 steps that are left when this machine has slept are not sent", async () => {
+  const { to, by, house } = await stepping({ sleeps: true });
+  const level = () => house.set.state.volume?.level;
+  expect([await codeOf(by(3)), level()]).toEqual(["device_timeout", 11]);
+  expect([await codeOf(to(15)), level()]).toEqual(["device_timeout", 12]);
   await house.remove();
 });
 

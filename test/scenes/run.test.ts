@@ -1,7 +1,7 @@
 /** What hardly happens in a house: the longest run, for which test/blackbox/scenes.test.ts would have to wait ten minutes. */
 import { expect, test } from "bun:test";
 import type { StepResult } from "../../src/api/scenes.ts";
-import type { Plan, Wait } from "../../src/scenes/plan.ts";
+import type { Act, Plan, Wait } from "../../src/scenes/plan.ts";
 import { runPlan } from "../../src/scenes/run.ts";
 import { Scenes } from "../../src/scenes/scenes.ts";
 import { neverAborted, openHouse } from "../devices/harness.ts";
@@ -48,6 +48,32 @@ test("also during parallel steps", async () => {
   const result = await run([parallel as Plan["steps"][number], wait("2", 0)], 500);
   expect([result.outcome, result.published.at(-1)]).toEqual(["stopped", "1 failed"]);
   expect(result.steps.map(({ status }) => status)).toEqual(["failed", "failed", "did", "not_run"]);
+});
+
+test("R14 after a sleep of this machine, the rest of a step is not sent either", async () => {
+  const house = await openHouse();
+  const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
+  const commands = ["home", "down", "select"].map((key) => ({ operation: "pressKey" as const, body: { key } }));
+  const act: Act = { ...wait("1", 0), kind: "act", devices: [device], commands, delayMs: 0, isTyped: false };
+  const { now } = performance;
+  const sent: unknown[] = [];
+  const result = await runPlan(
+    { name: null, steps: [act, wait("2", 0)], devices: [device] },
+    {
+      send: async (one) => {
+        sent.push(one);
+        if (sent.length === 2) performance.now = () => now.call(performance) + 8_000;
+        return { ok: true, data: {} };
+      },
+      onStep: () => {},
+      signal: neverAborted,
+    },
+  ).finally(() => {
+    performance.now = now;
+  });
+  expect([sent.length, result.outcome, result.failed]).toEqual([2, "stopped", 2]);
+  expect(result.steps[0]?.error?.message).toContain("this machine slept");
+  await house.remove();
 });
 
 test("a run waits for one that began before its device was removed and added again", async () => {

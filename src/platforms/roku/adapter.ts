@@ -1,7 +1,7 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 
 import { hasCode, ZapdError } from "../../api/errors.ts";
-import { SleepWatch } from "../../system/clock.ts";
+import { SleepWatch, unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
@@ -110,7 +110,7 @@ const reached: Partial<Record<Key, readonly (string | null)[]>> = { play: ["play
 
 async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
   const check = powerKeys.has(key) ? undefined : ecp.mustBeOn;
-  if (reached[key]?.includes(await playbackStatus(ecp, signal))) return;
+  if (reached[key]?.includes(await unlessSlept(playbackStatus(ecp, signal)))) return;
   try {
     if ((await ecp.command(paths.key(wordOf(key)), `press ${key}`, signal, check)) >= 400)
       throw new ZapdError("unsupported_key", `has no ${key} key`);

@@ -1,5 +1,6 @@
 /** Volume, inputs, channels, media and icons of a Roku. */
 import { hasCode, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { childrenOf, childText, readXml } from "../../transport/xml.ts";
 import {
@@ -56,7 +57,8 @@ async function mute(
   wanted: boolean,
   signal: AbortSignal,
 ): Promise<void> {
-  const text = await ecp.document(paths.audioDevice, "report its volume", signal, { check: ecp.mustBeOn });
+  const asked = ecp.document(paths.audioDevice, "report its volume", signal, { check: ecp.mustBeOn });
+  const text = await unlessSlept(asked);
   const muted = text === null ? null : (readVolume(text)?.muted ?? null);
   if (muted === null)
     throw new ZapdError("unsupported_operation", "can only toggle its sound, and does not report whether it is muted", {

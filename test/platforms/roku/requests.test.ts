@@ -10,16 +10,22 @@ import { answer, startHttpDevice } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
 import { packageOf } from "../../support/sets.ts";
 import { scratchFolder } from "../../support/zip.ts";
-import { cleanups, lineTo, never, tidy } from "../harness.ts";
+import { cleanups, failure, lineTo, never, passing, tidy } from "../harness.ts";
 
+const passed = passing();
 tidy();
 
 const info =
   "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv><developer-enabled>true</developer-enabled></device-info>";
 
 /** A set that answers paths with these documents or statuses, and all else with an empty 200. */
-async function connect(said: Readonly<Record<string, string | number | (() => string)>> = {}, ports = {}) {
+async function connect(
+  said: Readonly<Record<string, string | number | (() => string)>> = {},
+  ports = {},
+  onAsked = (_path: string) => {},
+) {
   const set = await startHttpDevice(({ target }) => {
+    onAsked(target);
     const told = target === paths.deviceInfo ? info : said[target];
     const one = typeof told === "function" ? told() : told;
     return typeof one === "number" ? answer(one) : answer(200, one);
@@ -77,6 +83,22 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
   await connection.keys?.press("pause", never);
   expect(presses()).toBe(1);
 });
+
+test.each([
+  ["pause", paths.mediaPlayer, '<player state="play"/>'],
+  ["mute", paths.audioDevice, "<audio-device><global><muted>false</muted><volume>10</volume></global></audio-device>"],
+] as const)(
+  "R14 %s is not sent when the machine slept while the set was asked before it",
+  async (what, path, document) => {
+    const { set, connection } = await connect({ [path]: document }, {}, (asked) => {
+      if (asked === path) passed.ms = 8_000;
+    });
+    const { keys, volume } = connection;
+    const sent = what === "mute" ? volume?.mute?.(true, never) : keys?.press(what, never);
+    expect((await failure(sent ?? expect.unreachable())).code).toBe("device_busy");
+    expect(set.heard.filter(({ method }) => method === "POST")).toEqual([]);
+  },
+);
 
 test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it is answered by %p", async (said) => {
   const { connection } = await connect({ [paths.tvActiveChannel]: said });
