@@ -24,6 +24,8 @@ export function typedSecrets(keeper: CredentialKeeper, { secret }: Pick<Platform
   };
 }
 
+const developerKey = (id: string) => `${id}/dev`;
+
 const contentSchema = z.object({ credentials: z.record(z.string(), keptSchema) });
 
 type Content = z.infer<typeof contentSchema>;
@@ -65,7 +67,21 @@ export class Credentials {
 
   /** The password of a device's developer mode, kept apart from its pairing. */
   developer(id: string): CredentialKeeper {
-    return this.keeper(`${id}/dev`);
+    return this.keeper(developerKey(id));
+  }
+
+  /** Drops all secrets of devices in one write; gives what keeps them again. */
+  async forget(ids: readonly string[]): Promise<() => Promise<void>> {
+    const theirs = new Set(ids.flatMap((id) => [id, developerKey(id)]));
+    const dropped = await this.#store.update((content) => {
+      const all = Object.entries(content.credentials);
+      const result = all.filter(([key]) => theirs.has(key));
+      const others = all.filter(([key]) => !theirs.has(key));
+      return { next: result.length === 0 ? content : { credentials: Object.fromEntries(others) }, result };
+    });
+    return async () => {
+      await Promise.all(dropped.map(([key, kept]) => this.keeper(key).keep(kept)));
+    };
   }
 
   /** Whether a device is paired. */

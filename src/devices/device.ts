@@ -569,16 +569,19 @@ export class Device {
   async remove(records: readonly DeviceRecord[]): Promise<void> {
     this.stop(removedError());
     this.#endWaits(removedError());
-    const { credentials } = this.#deps;
+    const { credentials, log } = this.#deps;
     this.#endpoints = new EndpointSet(this.#deps, records);
     const { endpoints } = this;
     for (const endpoint of endpoints) endpoint.forget();
     this.#closeIfRemoved();
-    for (const { id } of endpoints) {
-      await credentials.keeper(id).drop();
-      await credentials.developer(id).drop();
-      await this.catalog.forget(id);
-    }
+    await credentials.forget(endpoints.map(({ id }) => id));
+    // The device is gone all the same.
+    for (const { id } of endpoints)
+      await this.catalog
+        .forget(id)
+        .catch((error: unknown) =>
+          log.recurring(`The apps of a removed device could not be removed: ${textOf(error)}`),
+        );
   }
 
   #endWaits(reason: unknown): void {

@@ -314,8 +314,15 @@ export class Devices {
 
   /** Removes a device and all that is kept of it; gives what it was. */
   async remove(device: Device): Promise<View> {
+    const { registry, credentials } = this.#deps;
     const view = device.describe();
-    await this.deleteKept(await this.#deps.registry.remove(device.id));
+    // First, so that a failure leaves no secret of a device that is gone.
+    const undo = await credentials.forget(device.endpoints.map(({ id }) => id));
+    const removed = await registry.remove(device.id).catch(async (error: unknown) => {
+      await undo().catch(() => {});
+      throw error;
+    });
+    await this.deleteKept(removed);
     return view;
   }
 

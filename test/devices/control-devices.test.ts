@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { protocolError, ZapdError } from "../../src/api/errors.ts";
 import { playMedia, selectChannel, selectInput } from "../../src/devices/controls.ts";
 import { holdKey } from "../../src/devices/hold.ts";
@@ -179,6 +181,28 @@ test("a list makes no connection, and a device removed in the midst of a read le
   expect(house.set.closed.length).toBe(house.connected.length);
   expect(house.registry.get(tv.id)).toBeUndefined();
   expect(() => house.devices.find(tv.id)).toThrow("No device is called");
+});
+
+test("R8 a device whose secrets or whose record cannot be removed stays as it is, and is removed once that is possible", async () => {
+  const kept = () => [house.credentials.keeper(tv.id).read(), house.credentials.developer(tv.id).read()];
+  await house.credentials.keeper(tv.id).keep({ key: "a-key" });
+  await house.credentials.developer(tv.id).keep({ password: "a-password" });
+  const before = kept();
+  for (const name of ["credentials.json", "devices.json"]) {
+    const path = join(house.folder, name);
+    renameSync(path, `${path}.away`);
+    mkdirSync(path);
+    expect(await codeOf(house.devices.remove(house.devices.deviceOf(tv)))).toBe("storage_error");
+    expect([house.registry.get(tv.id)?.id, kept()]).toEqual([tv.id, before]);
+    rmSync(path, { recursive: true });
+    renameSync(`${path}.away`, path);
+  }
+  // The apps are only a cache.
+  await house.actions.apps(tv, neverAborted);
+  rmSync(join(house.folder, "apps.json"));
+  mkdirSync(join(house.folder, "apps.json"));
+  await house.devices.remove(house.devices.deviceOf(tv));
+  expect([house.registry.get(tv.id), kept()]).toEqual([undefined, [null, null]]);
 });
 
 test("what runs on a device and what waits for it end when it is removed, and the set gets nothing more", async () => {
