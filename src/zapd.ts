@@ -154,6 +154,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     announced: (type, host, isIt, signal) => askMdns({ type, host, isIt, interfaces: interfaces() }, signal),
     debug: (message) => log.debug(message),
   };
+  const stopping = new AbortController();
   const trust = new Trust({
     registry,
     credentials,
@@ -161,6 +162,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platforms,
     platformHost,
     neighbours: options.neighbours ?? neighboursOf(),
+    stopping: stopping.signal,
     now: options.now ?? Date.now,
   });
   const sleep = new SleepWatch();
@@ -277,6 +279,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       stopped = true;
       windDown();
       await mqttStopped;
+      stopping.abort();
       await discovery.stop();
       devices.close();
       sleep.end();

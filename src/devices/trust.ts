@@ -5,6 +5,7 @@ import type { FoundDevice } from "../discovery/probe-queue.ts";
 import type { Address, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
+import { neverAborted } from "../system/sleep.ts";
 import { addressText, shellQuote } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
 import { type DeviceRecord, descriptionOf, memoryOf, placeIn } from "./record.ts";
@@ -32,6 +33,8 @@ export interface TrustDependencies {
   readonly platforms: readonly Platform[];
   readonly platformHost: PlatformHost;
   readonly log: Log;
+  /** Aborts when the daemon stops. */
+  readonly stopping?: AbortSignal;
   /** Milliseconds since 1970. */
   now(): number;
 }
@@ -223,10 +226,13 @@ export class Trust {
   /** What answers at an address, if it proves to be the device. */
   async #identityAt(record: DeviceRecord, at: Address, timeoutMs: number): Promise<Sighting | null> {
     const { host, port } = at;
+    const { platformHost, stopping = neverAborted } = this.#deps;
     const lead = { host, port, memory: this.#memoryOf(record) };
     const sighting = await this.#platformOf(record.platform)
-      ?.identify(lead, this.#deps.platformHost, AbortSignal.timeout(timeoutMs))
+      ?.identify(lead, platformHost, AbortSignal.any([stopping, AbortSignal.timeout(timeoutMs)]))
       .catch(() => null);
+    // That it was asked no longer does not mean that it is silent.
+    stopping.throwIfAborted();
     if (!sighting) return null;
     if (provesToBe(sighting, record)) return sighting;
     return mayBe(sighting, record, at) ? sightingOf(record) : null;

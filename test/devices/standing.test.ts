@@ -13,10 +13,10 @@ import {
   standingWhenTrusted,
   withoutExpired,
 } from "../../src/devices/standing.ts";
-import { Trust } from "../../src/devices/trust.ts";
+import { Trust, type TrustDependencies } from "../../src/devices/trust.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
-import { sightingOf } from "../support/fake-platform.ts";
+import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
 import { platformHostOf } from "../support/platform-host.ts";
 import { openDevices } from "./harness.ts";
@@ -46,12 +46,12 @@ function after(
 }
 
 /** The trust in devices, where the neighbour table has this hardware address for `home`. */
-async function trustSeeing(mac: string | null) {
+async function trustSeeing(mac: string | null, more: Partial<TrustDependencies> = {}) {
   const { registry, credentials } = await openDevices(folder(), []);
   const log = createLog({ level: "error", format: "text", colour: false, write: () => {} });
   const neighbours = { macOf: () => mac, table: () => new Map(mac === null ? [] : [[home.host, mac]]) };
   const parts = { registry, credentials, log, platforms: [], platformHost: platformHostOf(), neighbours };
-  return { registry, credentials, trust: new Trust({ ...parts, now: () => start }) };
+  return { registry, credentials, trust: new Trust({ ...parts, now: () => start, ...more }) };
 }
 
 const reason = ({ standing }: Place, now = start) => probationAt(standing, now)?.reason;
@@ -72,6 +72,19 @@ describe("T29 a device that is met elsewhere, while its home", () => {
     expect(reason(trust.placeOf(record, away, [away]))).toBeUndefined();
     await credentials.developer(record.id).keep({ password: "its own" });
     expect(reason(trust.placeOf(record, away, [away]))).toBe("moved");
+  });
+
+  test("R17 is not asked to the end when the daemon stops, which does not count as silence", async () => {
+    const identify = (_at: Address, signal: AbortSignal) =>
+      new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    const stopping = new AbortController();
+    const more = { platforms: [fakePlatform({ identify })], stopping: stopping.signal };
+    const { registry, trust } = await trustSeeing(null, more);
+    const found = { platform: "fake", sighting: sightingOf("1"), address: home };
+    const { record } = await registry.merge(found);
+    const locating = trust.locate(record, { ...found, address: away }, 60_000);
+    stopping.abort(new Error("it stops"));
+    await expect(locating).rejects.toThrow("it stops");
   });
 
   test("answers, stays there, and two answer for it, also without secrets", () => {
