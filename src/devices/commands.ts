@@ -11,7 +11,7 @@ import {
 } from "../platforms/platform.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
-import { requireCapability, withDeviceName } from "./failures.ts";
+import { masked, requireCapability, withDeviceName } from "./failures.ts";
 import type { Turn } from "./queue.ts";
 import type { Route, Task } from "./task.ts";
 
@@ -129,7 +129,10 @@ export async function installPackage(
       device.checkTrusted(activity);
       const used = password ?? device.developerPassword(activity, installingOn);
       const options = { params, isOwn: password !== undefined };
-      return requireCapability(connection.dev, "dev").install(watched, used, within, options);
+      const installed = requireCapability(connection.dev, "dev").install(watched, used, within, options);
+      return installed.catch((error: unknown) => {
+        throw masked([password ?? ""], error);
+      });
     },
   });
   const result = await installing.catch(async (error: unknown) => {

@@ -530,11 +530,6 @@ export class Device {
     await this.#deps.credentials.developer(this.preferredEndpoint("dev").id).keep({ password });
   }
 
-  /** Keeps a password out of logs and answers. */
-  hideSecret(password: string): void {
-    this.#deps.credentials.conceal({ password });
-  }
-
   // Removal and use
 
   /** Disconnects from its developer console; a caller that reads on is connected again. */

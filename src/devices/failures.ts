@@ -89,3 +89,16 @@ const codesWithActivity: ReadonlySet<string> = new Set([
   "device_error",
   "device_busy",
 ]);
+
+/** Characters; a shorter secret would be found within other words. */
+const shortestMasked = 4;
+
+/** An error without the code or password that its caller gave, whether that was right or wrong (SECURITY.md T31). */
+export function masked(secrets: readonly string[], error: unknown): unknown {
+  if (!(error instanceof ZapdError)) return error;
+  const long = secrets.filter((secret) => secret.length >= shortestMasked);
+  const mask = (text: string) => long.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
+  const message = mask(error.message);
+  const hint = error.hint && mask(error.hint);
+  return message === error.message && hint === error.hint ? error : error.reworded(message, { hint, cause: undefined });
+}

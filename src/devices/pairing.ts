@@ -22,7 +22,7 @@ import { orAborted, sleep } from "../system/sleep.ts";
 import { addressText, shellQuote } from "../system/text.ts";
 import { type Credentials, typedSecrets } from "./credentials.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { requireCapability, withDeviceName } from "./failures.ts";
+import { masked, requireCapability, withDeviceName } from "./failures.ts";
 import { mergeLearned, placeIn } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
@@ -443,17 +443,4 @@ function codeIn(pin: string, { form, length }: { readonly form: CodeForm; readon
   if (code.length === length && (form === "digits" ? /^[0-9]*$/ : /^[0-9A-F]*$/).test(code)) return code;
   const shape = form === "digits" ? `${length} digits` : `${length} characters, 0 to 9 and A to F`;
   throw pairingFailed("wrong", `shows a code of ${shape}, and this is not one`, { hint: "Look at its screen again" });
-}
-
-/** Characters; a shorter secret would be found within other words. */
-const shortestMasked = 4;
-
-/** An error without the code or password that was typed, whether that was right or wrong (SECURITY.md T31). */
-function masked(secrets: readonly string[], error: unknown): unknown {
-  if (!(error instanceof ZapdError)) return error;
-  const long = secrets.filter((secret) => secret.length >= shortestMasked);
-  const mask = (text: string) => long.reduce((rest, secret) => rest.replaceAll(secret, "…"), text);
-  const message = mask(error.message);
-  const hint = error.hint && mask(error.hint);
-  return message === error.message && hint === error.hint ? error : error.reworded(message, { hint, cause: undefined });
 }

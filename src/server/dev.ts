@@ -40,8 +40,6 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
       const length = Number(request.headers.get("content-length") ?? Number.NaN);
       const total = Number.isInteger(length) ? length : null;
       const install = async (archive: Archive, fields: FormFields) => {
-        const { password } = fields;
-        if (password !== undefined) device.hideSecret(password);
         device.publishInstall("checking", archive.bytes, archive.bytes);
         const sent = (bytes: number) => device.publishInstall("sending", bytes, archive.bytes);
         const result = await installPackage(device, { ...archive, sent }, fields, turn);

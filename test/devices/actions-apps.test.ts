@@ -112,6 +112,21 @@ describe("development", () => {
     }
   });
 
+  test("T31 a password that the set refuses is not in the answer, and is not redacted for others, who may use the word", async () => {
+    const bench = await workbench(false);
+    const record = await bench.add("1");
+    bench.set.failure = new ZapdError("dev_auth_failed", "does not know Roku", { hint: "Roku or roku?" });
+    const given = { password: "Roku" };
+    const refused = bench.actions.install(record, { path: "/x.zip", bytes: 9 }, given, { signal: neverAborted });
+    const { message, hint } = await refused.then(
+      () => expect.unreachable(),
+      (error: ZapdError) => error,
+    );
+    expect([message, hint]).toEqual(["Set 1 does not know …", "… or roku?"]);
+    expect(bench.hidden).toEqual([]);
+    await bench.remove();
+  });
+
   test("the console is read once for all callers with the same cursor", async () => {
     const bench = await workbench(false);
     const record = await bench.add("1");
