@@ -54,8 +54,11 @@ export class Store<T> {
   #waiting: Waiting<T>[] = [];
   #writing: Promise<void> | undefined;
   #wroteAt = Number.NEGATIVE_INFINITY;
+  /** The file is a damaged one, which could not be moved aside yet. */
+  #isDamaged: boolean;
 
-  private constructor({ path, maxBytes, backup = false }: StoreOptions<T>, value: T) {
+  private constructor({ path, maxBytes, backup = false }: StoreOptions<T>, value: T, isDamaged = false) {
+    this.#isDamaged = isDamaged;
     this.#path = path;
     this.#maxBytes = maxBytes;
     this.#backup = backup;
@@ -78,12 +81,12 @@ export class Store<T> {
       const backup = options.backup ? backupOf(options) : null;
       const aside = await keepAside(path, backup !== null).catch(() => null);
       // A write error is reported at the next change.
-      if (backup) await writeAtomically(path, backup.text).catch(() => {});
+      if (backup && aside !== null) await writeAtomically(path, backup.text).catch(() => {});
       const kept = aside ? `It is kept as ${aside}` : "It could not be moved aside";
       const instead = backup === null ? "without it" : "with its content before the last change";
       const reason = textOf(error).split("\n")[0];
       damaged(`${path} could not be read (${reason}). ${kept}; zapd continues ${instead}`);
-      return new Store(options, backup?.value ?? options.empty);
+      return new Store(options, backup?.value ?? options.empty, aside === null);
     }
   }
 
@@ -129,7 +132,26 @@ export class Store<T> {
       throw new ZapdError("storage_error", `${this.#path} would be larger than ${this.#maxBytes} bytes`, {
         hint: "Nothing was changed. Remove devices that you do not use: zapd forget NAME",
       });
-    await writeAtomically(this.#path, text, { backup: this.#backup });
+    const wasDamaged = this.#isDamaged;
+    if (wasDamaged) await this.#moveAside();
+    await writeAtomically(this.#path, text, { backup: this.#backup && !wasDamaged });
+  }
+
+  async #moveAside(): Promise<void> {
+    try {
+      await keepAside(this.#path, true);
+    } catch (cause) {
+      if (systemCode(cause) !== "ENOENT")
+        throw new ZapdError(
+          "storage_error",
+          `${this.#path} is damaged, and cannot be moved aside (${systemCode(cause) || textOf(cause)})`,
+          {
+            hint: "Nothing was changed. Move it away, or check that its folder is writable",
+            cause,
+          },
+        );
+    }
+    this.#isDamaged = false;
   }
 
   #textOf(value: T): string {

@@ -32,8 +32,14 @@ beforeEach(() => {
   problems = [];
 });
 
-const open = (maxBytes = 100_000) =>
-  Store.open<Numbers>({ path, parse, maxBytes, empty: { numbers: [] }, damaged: (problem) => problems.push(problem) });
+const options = (maxBytes = 100_000) => ({
+  path,
+  parse,
+  maxBytes,
+  empty: { numbers: [] },
+  damaged: (problem: string) => problems.push(problem),
+});
+const open = (maxBytes?: number) => Store.open<Numbers>(options(maxBytes));
 const add = (store: Store<Numbers>, number: number) =>
   store.update(({ numbers }) => ({ next: { numbers: [...numbers, number] }, result: number }));
 const onDisk = () => JSON.parse(readFileSync(path, "utf8")).numbers as number[];
@@ -212,6 +218,20 @@ describe("R11 a file that is damaged", () => {
       "broken 5",
     ]);
     expect(readFileSync(join(folder, "other.json.corrupt-2026"), "utf8")).toBe("x");
+  });
+
+  test("R11 and cannot be moved aside, is not overwritten by a later change", async () => {
+    // A name to which a temporary file can be made, but none that says when it was moved.
+    path = join(folder, `${"n".repeat(225)}.json`);
+    writeFileSync(path, "damaged");
+    writeFileSync(`${path}.bak`, '{"version":1,"numbers":[7]}');
+    const store = await Store.open<Numbers>({ ...options(), backup: true });
+    expect([store.value.numbers, problems.length]).toEqual([[7], 1]);
+    expect(await codeOf(add(store, 1))).toBe("storage_error");
+    expect([readFileSync(path, "utf8"), store.value.numbers]).toEqual(["damaged", [7]]);
+    rmSync(path);
+    await add(store, 1);
+    expect(onDisk()).toEqual([7, 1]);
   });
 
   test("or is no file: a folder, a pipe and a link are moved aside, quickly, and what a link led to is not touched", async () => {
