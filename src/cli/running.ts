@@ -5,10 +5,10 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { exits, systemCode } from "../api/errors.ts";
+import { exits } from "../api/errors.ts";
 import { absolute, configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
-import { readRegularFile } from "../system/files.ts";
+import { isAlive, readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
 import type { Context } from "./context.ts";
@@ -83,15 +83,6 @@ function sweep(folder: string): void {
   for (const file of readdirSync(folder)) {
     const pid = Number(name.exec(file)?.[1]);
     if (pid === process.pid || (pid > 0 && !isAlive(pid))) rmSync(join(folder, file), { force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemCode(error) !== "ESRCH";
   }
 }
 

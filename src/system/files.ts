@@ -109,11 +109,13 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Removes the temporary files that a killed daemon left of one file. `shared`: another daemon may be writing one now. */
+/** Removes the temporary files that a killed daemon left of one file. `shared`: another daemon that runs may be writing one now. */
 export function sweepTemporaries(folder: string, file: string, shared = false): void {
   const ours = (name: string) =>
     name.startsWith(`.${file}.`) && /^\d+-[0-9a-f]{8}\.tmp$/.test(name.slice(file.length + 2));
-  removeLeftovers(folder, (name) => ours(name) && (!shared || isOld(join(folder, name))));
+  const isLeft = (name: string) =>
+    !isAlive(Number.parseInt(name.slice(file.length + 2), 10)) || isOld(join(folder, name));
+  removeLeftovers(folder, (name) => ours(name) && (!shared || isLeft(name)));
 }
 
 /** Removes the regular files of this user in a folder whose names `isOurs`. Links, folders and other users' files stay. */
@@ -145,6 +147,16 @@ export function tryRemove(path: string): void {
     rmSync(path, { force: true });
   } catch {
     // A file that stays does no harm.
+  }
+}
+
+/** Whether a process of this machine runs; true too where the runtime does not tell. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) !== "ESRCH";
   }
 }
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon, type TestDaemon, usualRuntime } from "../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../support/daemon-with-roku.ts";
 import { until } from "../support/http-device.ts";
 
@@ -143,13 +143,18 @@ test("what kills left beside the file goes at a later start, and what is another
   const { folder, stop } = await startTestDaemon();
   await stop("SIGKILL");
   const left = ".config.toml.4242-0123abcd.tmp";
-  const fresh = ".config.toml.4242-4567abcd.tmp";
+  const fresh = `.config.toml.${process.pid}-4567abcd.tmp`;
+  // No process has this number.
+  const ofKilled = ".config.toml.4194305-4567abcd.tmp";
   const foreign = ".other.toml.4242-0123abcd.tmp";
-  for (const name of [left, fresh, foreign]) writeFileSync(join(folder, name), "x");
+  for (const name of [left, fresh, ofKilled, foreign]) writeFileSync(join(folder, name), "x");
   const past = new Date(Date.now() - 120_000);
   for (const name of [left, foreign]) utimesSync(join(folder, name), past, past);
   const last = kept(await startTestDaemon({ folder }));
   await until("what was left is removed", () => !existsSync(join(folder, left)));
-  expect([left, fresh, foreign].map((name) => existsSync(join(folder, name)))).toEqual([false, true, true]);
+  // Deno may not ask whether a process runs.
+  const mayStay = usualRuntime === "deno" ? [ofKilled] : [];
+  const stay = [left, ofKilled, fresh, foreign].filter((name) => existsSync(join(folder, name)));
+  expect(stay).toEqual([...mayStay, fresh, foreign]);
   expect(readdirSync(dirname(last.configFile))).toContain("config.toml");
 }, 60_000);
