@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writ
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isListening } from "../src/runtime/control-socket.ts";
+import { currentRuntime } from "../src/runtime/runtime.ts";
 import { createRokuSimulator } from "../src/simulators/roku.ts";
 import { damage } from "./reliability/damage.ts";
 import { freePort, programWords, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
@@ -133,7 +133,7 @@ describe("an obstacle to the start: exit status 1", () => {
       const { status, log } = await serve(configOf(port), daemon.stateFolder);
       expect([status, log]).toEqual([1, expect.stringContaining("already running")]);
     }
-    expect(await isListening(join(daemon.stateFolder, "zapd.sock"))).toBe(true);
+    expect(await currentRuntime().isListening(join(daemon.stateFolder, "zapd.sock"))).toBe(true);
     expect((await daemon.api("GET", "/health")).status).toBe(200);
   });
 
@@ -145,7 +145,7 @@ describe("an obstacle to the start: exit status 1", () => {
     expect(outcomes.filter(({ status }) => status === null).length).toBe(1);
     for (const { status, log } of outcomes.filter((one) => one.status !== null))
       expect([status, log]).toEqual([1, expect.stringContaining("already running")]);
-    expect(await isListening(join(folder, "state", "zapd.sock"))).toBe(true);
+    expect(await currentRuntime().isListening(join(folder, "state", "zapd.sock"))).toBe(true);
   });
 
   test("a state folder too deep for a socket", async () => {
@@ -172,9 +172,9 @@ test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no 
   const socket = join(stateFolder, "zapd.sock");
   for (let kills = 0; kills < 4; kills++) {
     await daemon.stop("SIGKILL");
-    expect([existsSync(socket), await isListening(socket)]).toEqual([true, false]);
+    expect([existsSync(socket), await currentRuntime().isListening(socket)]).toEqual([true, false]);
     daemon = await startDaemon({ folder: own });
-    expect(await isListening(socket)).toBe(true);
+    expect(await currentRuntime().isListening(socket)).toBe(true);
   }
   expect(await daemon.stop("SIGTERM")).toBe(0);
   expect(readdirSync(stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
@@ -194,7 +194,7 @@ test("T16 no daemon starts on the state of one that is stopping, and the next on
   expect([(await asked).status, await stopped]).toEqual([200, 0]);
   expect(existsSync(socket)).toBe(false);
   await startDaemon({ folder: own });
-  expect(await isListening(socket)).toBe(true);
+  expect(await currentRuntime().isListening(socket)).toBe(true);
 }, 60_000);
 
 test("T14 T15 under any umask, the socket and all files are 0600, the folders 0700", async () => {

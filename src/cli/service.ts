@@ -3,7 +3,7 @@ import { readFile, rm } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
-import { isListening } from "../runtime/control-socket.ts";
+import { currentRuntime } from "../runtime/runtime.ts";
 import { makeFolder, writeAtomically } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import type { Context } from "./context.ts";
@@ -34,7 +34,7 @@ export async function service(context: Context): Promise<number> {
     owner: { home: homeFolder(), uid: process.getuid?.() ?? 0, env },
     program: managers.programOf(managers.runningNow(), env, context.option("config")),
     run: managers.runProgram,
-    answers: () => isListening(context.socket()),
+    answers: () => currentRuntime().isListening(context.socket()),
     answerTimeoutMs: 4_000,
   });
 }

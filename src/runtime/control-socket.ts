@@ -57,7 +57,7 @@ export async function claimSocket<T>(
       await lock(path, by);
     } catch (error) {
       // A daemon may run from when the disk was still writable.
-      if (await isListening(path)) throw await alreadyRunningError(path);
+      if (await currentRuntime().isListening(path)) throw await alreadyRunningError(path);
       throw error;
     }
     holder = await holderOf(path, usual);
@@ -89,9 +89,9 @@ export async function claimSocket<T>(
 
 /** The socket of the daemon that has this path or this state; `undefined` where none listens. */
 async function holderOf(path: string, usual: string): Promise<string | undefined> {
-  for (const one of new Set([path, usual])) if (statsOf(one) && (await isListening(one))) return one;
+  for (const one of new Set([path, usual])) if (statsOf(one) && (await currentRuntime().isListening(one))) return one;
   const noted = notedAt(usual);
-  return noted !== undefined && (await isListening(noted)) ? noted : undefined;
+  return noted !== undefined && (await currentRuntime().isListening(noted)) ? noted : undefined;
 }
 
 const noteOf = (usual: string) => `${usual}.at`;
@@ -160,7 +160,7 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await until(() => isListening(socket), { timeoutMs: startupOverlapMs }))
+    if (await until(() => currentRuntime().isListening(socket), { timeoutMs: startupOverlapMs }))
       throw await alreadyRunningError(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "another program uses it" : systemCode(cause) || textOf(cause);
@@ -178,11 +178,6 @@ export function releaseSocket(path: string, usual = path): boolean {
   const isOurs = found === undefined || (found.isSocket() && !isForeign(found));
   if (isOurs) rmSync(path, { force: true });
   return isOurs;
-}
-
-/** Whether a program listens on the socket. */
-export async function isListening(path: string): Promise<boolean> {
-  return currentRuntime().isListening(path);
 }
 
 async function lockStart(path: string, by = "$ZAPD_STATE_DIR"): Promise<void> {

@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { isListening } from "../../src/runtime/control-socket.ts";
+import { currentRuntime } from "../../src/runtime/runtime.ts";
 import { freePort, startTestDaemon } from "../support/daemon.ts";
 import { root } from "../support/sources.ts";
 
@@ -17,12 +17,12 @@ export async function killAndStart(times: number): Promise<{ starts: number; mos
       if (changed.status !== 200) throw new Error(`the change was answered ${changed.status}`);
       const socket = join(daemon.stateFolder, "zapd.sock");
       await daemon.stop("SIGKILL");
-      if (!existsSync(socket) || (await isListening(socket)))
+      if (!existsSync(socket) || (await currentRuntime().isListening(socket)))
         throw new Error("a killed daemon leaves a socket that is dead");
       const began = performance.now();
       daemon = await startTestDaemon({ folder: daemon.folder });
       most = Math.max(most, performance.now() - began);
-      if (!(await isListening(socket))) throw new Error("the socket was not taken over");
+      if (!(await currentRuntime().isListening(socket))) throw new Error("the socket was not taken over");
       const { discovery } = (await daemon.api("GET", "/config")).body.data;
       if (discovery.interval_s !== 100 + starts) throw new Error(`kill ${starts} lost the change before it`);
     }
@@ -59,7 +59,7 @@ export async function atOnce(many: number): Promise<{ lived: number; refused: nu
     for (const end of ends) void end.then(() => over++);
     for (let tries = 0; tries < 1_500 && over < many - 1; tries++) await Bun.sleep(20);
     const lived = children.filter((child) => child.exitCode === null);
-    const running = (await isListening(join(folder, "state", "zapd.sock"))) ? lived.length : 0;
+    const running = (await currentRuntime().isListening(join(folder, "state", "zapd.sock"))) ? lived.length : 0;
     for (const child of lived) child.kill("SIGKILL");
     const refused = (await Promise.all(ends)).filter(Boolean).length;
     return { lived: running, refused };

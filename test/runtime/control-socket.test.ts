@@ -13,7 +13,8 @@ import {
 import net from "node:net";
 import { dirname, join } from "node:path";
 import type { ZapdError } from "../../src/api/errors.ts";
-import { claimPort, claimSocket, isListening, releaseSocket } from "../../src/runtime/control-socket.ts";
+import { claimPort, claimSocket, releaseSocket } from "../../src/runtime/control-socket.ts";
+import { currentRuntime } from "../../src/runtime/runtime.ts";
 import { failureOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
 
@@ -61,15 +62,15 @@ describe("the control socket", () => {
     }
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(statSync(join(folder, "state")).mode & 0o777).toBe(0o700);
-    expect(await isListening(path)).toBe(true);
+    expect(await currentRuntime().isListening(path)).toBe(true);
     expect(existsSync(`${path}.starting`)).toBe(false);
   });
 
   test("R12 that nobody answers is taken over", async () => {
     await leaveStale();
-    expect(await isListening(path)).toBe(false);
+    expect(await currentRuntime().isListening(path)).toBe(false);
     await claim();
-    expect(await isListening(path)).toBe(true);
+    expect(await currentRuntime().isListening(path)).toBe(true);
   });
 
   test("is bound by one of many who start at once", async () => {
@@ -106,7 +107,7 @@ describe("the control socket", () => {
     const past = new Date(Date.now() - 10_000);
     utimesSync(`${path}.starting`, past, past);
     await claim();
-    expect(await isListening(path)).toBe(true);
+    expect(await currentRuntime().isListening(path)).toBe(true);
   });
 
   test("in a folder that cannot be made says by what another is chosen", async () => {
