@@ -88,10 +88,11 @@ export function createMcp({ state, fetch }: McpOptions) {
   return {
     /** Whether an `authorization` header has the token. Fails as reading the token does. */
     isLetIn: async (authorization: string | undefined) => isBearer(authorization, await mcpToken(state)),
+    opensStream,
     /** Answers one message, whose body has been read. */
     async answer(request: Request, body: unknown): Promise<Response> {
       if (!(await isLegacyRequest(request, body))) {
-        const end = isListening(body) ? await changes.subscribed(() => {}) : undefined;
+        const end = opensStream(body) ? await changes.subscribed(() => {}) : undefined;
         // The handler has its own subscription by then.
         return modern.fetch(request, { parsedBody: body }).finally(end);
       }
@@ -124,7 +125,7 @@ export function createMcp({ state, fetch }: McpOptions) {
 }
 
 /** Whether a message opens a stream of changes. */
-function isListening(message: unknown): boolean {
+function opensStream(message: unknown): boolean {
   return isObject(message) && message["method"] === "subscriptions/listen";
 }
 

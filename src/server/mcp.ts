@@ -1,7 +1,6 @@
 /** `/mcp`: the setting that enables it, its token, and the limit on its streams. The protocol is in src/mcp, loaded at the first request. */
 import type { Context, Hono } from "hono";
 import { textOf, ZapdError } from "../api/errors.ts";
-import { isObject } from "../system/json.ts";
 import type { AppDependencies } from "./app.ts";
 import { readJson } from "./body.ts";
 import { checkReach, mcpPath as path } from "./guard.ts";
@@ -13,6 +12,8 @@ const methods = ["GET", "POST", "DELETE"];
 export interface McpService {
   /** Whether an `authorization` header has the token. */
   isLetIn(authorization: string | undefined): Promise<boolean>;
+  /** Whether a message opens a stream of changes. */
+  opensStream(body: unknown): boolean;
   /** Answers one message, whose body has been read. */
   answer(request: Request, body: unknown): Promise<Response>;
 }
@@ -21,7 +22,7 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
   app.on(methods, path, async (c) => {
     if (!config.running.mcp.http) throw mcpIsOff();
     checkReach(c, "stream");
-    const { isLetIn, answer } = await load();
+    const { isLetIn, opensStream, answer } = await load();
     // Only its owner can reach the control socket.
     if (c.env.listener !== "socket" && !(await isLetIn(c.req.header("authorization")))) return refuse(c);
     const request = c.req.raw;
@@ -37,7 +38,7 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     }
     c.env.withoutIdleLimit("ended");
     const respond = () => answer(request, body);
-    const response = await (request.method === "GET" || isListening(body) ? streams.pass(c, respond) : respond());
+    const response = await (request.method === "GET" || opensStream(body) ? streams.pass(c, respond) : respond());
     // Through the context, so that the headers of the guard are added; `no-store` also where the SDK says less.
     const headers = { ...Object.fromEntries(response.headers), "cache-control": "no-store" };
     return c.newResponse(response.body, response.status as 200, headers);
@@ -62,11 +63,6 @@ function refuse(c: Context<Env>): Response {
     hint: "Print it with: zapd mcp token. Send it in the header: authorization: Bearer TOKEN",
   };
   return c.json({ ok: false, error }, 401, { "www-authenticate": 'Bearer realm="zapd"' });
-}
-
-/** Whether a message opens a stream of changes. */
-function isListening(message: unknown): boolean {
-  return isObject(message) && message["method"] === "subscriptions/listen";
 }
 
 /** A body that is not a message is answered with an error of JSON-RPC. */
