@@ -2,8 +2,7 @@
  * Kills a daemon at its system calls while it writes (SECURITY.md R6): before the n-th call of a kind, for each n until a round of
  * changes has no such call. After each kill the daemon is started again, and must know every change that it had answered.
  */
-import { readdirSync, utimesSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync } from "node:fs";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { attach, type FileCall, fileCalls } from "../support/strace.ts";
 import { expectTaken, introduce, type Sets, type Writer } from "./writers.ts";
@@ -98,12 +97,10 @@ export class KillSweep {
     for (const writer of writers) expectTaken(await writer.change(this.#daemon, this.#sets, this.#turn), writer.file);
   }
 
-  /** Makes the temporary files beside the config old, starts again, and resolves with those that are still there. */
+  /** Kills it, starts again, and resolves with the temporary files that are still beside the config. */
   async leftAtLast(): Promise<string[]> {
     const { folder } = this.#daemon;
     await this.#daemon.stop("SIGKILL");
-    const past = new Date(Date.now() - 120_000);
-    for (const name of readdirSync(folder)) if (name.endsWith(".tmp")) utimesSync(join(folder, name), past, past);
     this.#daemon = await startTestDaemon({ folder });
     const left = () => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
     // The sweep runs after the daemon answers.
@@ -169,7 +166,7 @@ export class KillSweep {
     if (warnings.length > 0) throw new Error(`${warnings.join("; ")}: ${where}`);
     const { folder, stateFolder } = this.#daemon;
     const left = [...readdirSync(folder), ...readdirSync(stateFolder)].filter((name) => /\.tmp$|corrupt/.test(name));
-    // Beside the config, in the user's folder, temporary files are removed only once they are old.
+    // Beside the config, in the user's folder, they are removed after the daemon answers.
     const young = left.filter((name) => name.startsWith(".config.toml."));
     if (left.length > young.length) throw new Error(`left behind: ${left.join(", ")}: ${where}`);
   }

@@ -12,7 +12,6 @@ beforeAll(async () => {
   sweep = await KillSweep.begin(sets);
 });
 afterAll(async () => {
-  // Temporary files beside the config are removed once they are old.
   if (sweep) expect(await sweep.leftAtLast()).toEqual([]);
   await sweep?.end();
   await sets?.stop();
