@@ -200,7 +200,7 @@ async function resolve(device: Device, route: Route, wanted: string, turn: Turn)
   // As a command, so that a device that is asleep is woken.
   const list = await device.command(turn, listing(device, route)).catch((error: unknown) => {
     // A device that refuses to list its apps may still launch a well-known one.
-    const known = hasCode(error, "device_refused") ? findService(wanted, platform) : null;
+    const known = hasCode(error, "device_refused", "unsupported_operation") ? findService(wanted, platform) : null;
     if (known) return known;
     throw error;
   });
