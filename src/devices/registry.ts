@@ -210,6 +210,11 @@ export class Registry {
     return record;
   }
 
+  /** Waits for pending writes. */
+  settled(): Promise<void> {
+    return this.#store.settled();
+  }
+
   /** Removes a device; gives its records. */
   remove(id: string): Promise<readonly DeviceRecord[]> {
     return this.#removeAll((content) => recordsOf(content, recordIn(content, id)));

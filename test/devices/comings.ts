@@ -68,11 +68,7 @@ export async function comeAndGo(count: number): Promise<Left> {
   }
   const open = () => opened - house.set.closed.length;
   await until("the last has been closed", () => open() === 0 && pairing === 0).catch(() => {});
-  await Promise.all([
-    house.registry.saveAvailability(() => undefined),
-    house.catalog.settled(),
-    house.credentials.settled(),
-  ]);
+  await Promise.all([house.registry.settled(), house.catalog.settled(), house.credentials.settled()]);
   const listeners = callers.reduce((sum, signal) => sum + getEventListeners(signal, "abort").length, 0);
   const held = house.devices.sizes;
   const alive = await stillAlive(refs);

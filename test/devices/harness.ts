@@ -188,7 +188,7 @@ export async function openHouse(
     async remove() {
       devices.close();
       // What is being written is written, or it fails in the test that comes next.
-      await Promise.all([registry.saveAvailability(() => undefined), catalog.settled(), credentials.settled()]);
+      await Promise.all([registry, catalog, credentials].map((one) => one.settled()));
       rmSync(folder, { recursive: true, force: true });
     },
   };

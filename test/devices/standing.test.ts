@@ -206,7 +206,7 @@ describe("the neighbour table", () => {
     // A health check, while that is being written.
     expect(trust.warnings()).toHaveLength(1);
     await trusted;
-    await registry.saveAvailability(() => undefined);
+    await registry.settled();
     expect(trust.doubt(record)).toBeNull();
   });
 });
