@@ -9,7 +9,7 @@ import { connectControls } from "./controls.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
 import { accessHint, Ecp, ecpPort, identifyRoku, paths } from "./ecp.ts";
 import { type RokuMemory, type RokuTarget, readSearchAnswer, rokuMemory } from "./identity.ts";
-import { keysOf, wordOf } from "./keys.ts";
+import { rokuKeys } from "./keys.ts";
 import { isRokuAppId, readPlayback } from "./protocol.ts";
 import { rokuServices } from "./services.ts";
 import { ifReadable, RokuState } from "./state.ts";
@@ -52,6 +52,14 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
   limited: restricted,
   disabled: ["state", "launch", ...restricted],
 };
+
+function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
+  const has = (key: Key) => {
+    const needed = rokuKeys[key]?.needs;
+    return needed === undefined || memory[needed] === true || kind === "unknown";
+  };
+  return new Set((Object.keys(rokuKeys) as Key[]).filter(has));
+}
 
 function describeRoku(facts: Facts, memory: RokuMemory): Description {
   const keys = keysOf(facts, memory);
@@ -111,8 +119,9 @@ const reached: Partial<Record<Key, readonly (string | null)[]>> = { play: ["play
 async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
   const check = powerKeys.has(key) ? undefined : ecp.mustBeOn;
   if (reached[key]?.includes(await unlessSlept(playbackStatus(ecp, signal)))) return;
+  const word = rokuKeys[key]?.word ?? "";
   try {
-    if ((await ecp.command(paths.key(wordOf(key)), `press ${key}`, signal, check)) >= 400)
+    if ((await ecp.command(paths.key(word), `press ${key}`, signal, check)) >= 400)
       throw new ZapdError("unsupported_key", `has no ${key} key`);
   } finally {
     if (!check) ecp.forgetPower();

@@ -2,8 +2,7 @@
  * The keys of a Roku (protocols/roku.md 1.8): the set's own word for each normalized key, and what a set must have for
  * it. A Roku has no stop and no skip key; its star button, called `Info`, is both info and options.
  */
-import { type Facts, type Key, keysIn, ofKey } from "../platform.ts";
-import type { RokuMemory } from "./identity.ts";
+import type { Key } from "../platform.ts";
 
 interface RokuKey {
   /** The word in `/keypress/<word>`. */
@@ -45,14 +44,3 @@ export const rokuKeys: Partial<Record<Key, RokuKey>> = {
   "input-av": { word: "InputAV1", needs: "inputs" },
   "input-tuner": { word: "InputTuner", needs: "inputs" },
 };
-
-export const wordOf = (key: Key): string => ofKey(rokuKeys, key).word;
-
-/** The keys of a set. */
-export function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
-  const has = (key: Key) => {
-    const { needs } = ofKey(rokuKeys, key);
-    return needs === undefined || memory[needs] === true || kind === "unknown";
-  };
-  return new Set(keysIn(rokuKeys).filter(has));
-}
