@@ -5,7 +5,7 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { exits } from "../api/errors.ts";
+import { exits, systemCode } from "../api/errors.ts";
 import { absolute, configPath, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { isAlive, readRegularFile } from "../system/files.ts";
