@@ -101,6 +101,8 @@ function receiveEvent(event: Followed): void {
     const isIncomplete = event.part !== 1 && event.part !== nextPart;
     nextPart = isIncomplete || event.last ? 1 : event.part + 1;
     if (isIncomplete) {
+      // Should this tab lead next, it needs the whole.
+      lastId = null;
       if (event.last) sendToTabs({ say: "hello" });
       return;
     }

@@ -63,7 +63,7 @@ export function HoldButton({ label, className, area, withheld, onDown, onUp, chi
       onKeyDown={(event) => {
         // macOS reports no release of other keys while this one is down.
         if (event.metaKey) up();
-        if (event.key !== "Enter" && event.key !== " ") return;
+        if (event.metaKey || (event.key !== "Enter" && event.key !== " ")) return;
         event.preventDefault();
         if (!event.repeat) down();
       }}
