@@ -123,11 +123,12 @@ export class Fleet {
     signal: AbortSignal | undefined,
   ): Promise<() => Promise<void>> {
     const heard = new Set<string>();
+    let isReading = true;
     let last = 0;
     const leave = await this.#bus.subscribe(
       filters,
       (message) => {
-        if (!heard.has(message.topic) && heard.size < max.topics) {
+        if (isReading && !heard.has(message.topic) && heard.size < max.topics) {
           heard.add(message.topic);
           last = performance.now();
         }
@@ -141,6 +142,8 @@ export class Fleet {
       const over = this.#bus.ended.then((why) => Promise.reject(why));
       await Promise.race([sleep(10, signal), over]);
     }
+    isReading = false;
+    heard.clear();
     return leave;
   }
 
@@ -181,8 +184,9 @@ export class Fleet {
       .filter((one) => labels.every((label) => one.labels.includes(label)))
       .sort((one, other) => (one.site === other.site ? one.name.localeCompare(other.name) : 0));
     if (device === "all") return among;
-    const exact = among.filter(({ id, name }) => id === device || name === device);
-    const wanted = caseFolded(device);
+    const given = device.trim().normalize("NFC");
+    const exact = among.filter(({ id, name }) => id === given || name === given);
+    const wanted = caseFolded(given);
     return exact.length > 0 ? exact : among.filter(({ id, name }) => [id, name].map(caseFolded).includes(wanted));
   }
 

@@ -67,7 +67,9 @@ export function caOf({ ca }: MqttSettings): string | undefined {
 function passwordIn(file: string): string {
   const setting = "mqtt.password_file";
   const password = readFile(file, setting, true).replace(/\r?\n$/, "");
-  if (!/\p{Cc}/u.test(password) && basename(followLinks(file).path) !== mcpTokenFile) return password;
+  // On macOS a file is found by its name in other letters, too.
+  const name = basename(followLinks(file).path).toLowerCase();
+  if (!/\p{Cc}/u.test(password) && name !== mcpTokenFile) return password;
   throw new BusError("settings", `The file of ${setting}, ${file}, is not one of a password alone`, {
     hint: "Write the password into a file of its own, on one line",
   });
