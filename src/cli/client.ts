@@ -134,7 +134,7 @@ export async function sendRequest(context: Context, request: Request, upload = f
   const call = { method, path, headers: allHeaders, signal, ...(body && { body }) };
   const socket = context.socket();
   try {
-    if (context.isFromConfig(socket)) (await import("./socket-owner.ts")).checkSocketOwner(socket);
+    if (context.isFromConfig(socket)) (await import("../system/socket-owner.ts")).checkSocketOwner(socket);
     const response = await currentRuntime().call(socket, call);
     context.otherSocket ??= null;
     return response;

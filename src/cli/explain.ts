@@ -149,12 +149,14 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
       "Its log says why",
       broken,
     );
-  const config = configPath(process.env, context.option("config"));
+  const configFile = () => configPath(process.env, context.option("config"));
   if (code === "EACCES" || code === "EPERM") {
-    const mend = `Correct daemon.socket in ${tildePath(config)}, or name the socket with --socket if you trust its owner`;
-    const hint = context.isFromConfig(socket) ? mend : undefined;
+    const mend = () =>
+      `Correct daemon.socket in ${tildePath(configFile())}, or name the socket with --socket if you trust its owner`;
+    const hint = context.isFromConfig(socket) ? mend() : undefined;
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused, hint);
   }
+  const config = configFile();
   const given = context.option("socket") !== undefined || process.env["ZAPD_SOCKET"];
   if (!given && isNoFile(config))
     return CommandError.of({

@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import net from "node:net";
 import { resolve } from "node:path";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
@@ -12,9 +12,9 @@ import { checkSource, readConfig, readSource } from "../config/read.ts";
 import { type Config, configOf } from "../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
 import { longestSocketPath } from "../system/files.ts";
-import { isForeign } from "../system/owners.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
+import { checkSocketOwner } from "../system/socket-owner.ts";
 import { type Probe, probeMulticast } from "./probe.ts";
 
 export type FindingStatus = "ok" | "warn" | "fail";
@@ -148,8 +148,14 @@ async function findDaemon(exam: Examination): Promise<DaemonFound> {
   if (code !== "" && !existsSync(exam.socket)) return { state: "absent" };
   if (code !== "") return { state: "stale" };
   const found = await askStatus(exam);
-  // A socket of another user that the config names is sent nothing (src/cli/socket-owner.ts).
-  return found.state === "silent" && isForeign(await stat(exam.socket)) ? { state: "forbidden" } : found;
+  if (found.state !== "silent") return found;
+  try {
+    // One of another user that the config names was sent nothing.
+    checkSocketOwner(exam.socket);
+    return found;
+  } catch {
+    return { state: "forbidden" };
+  }
 }
 
 async function askStatus(exam: Examination): Promise<DaemonFound> {

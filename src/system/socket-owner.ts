@@ -1,7 +1,7 @@
 /** Who owns the control socket that the config names. Loaded only where `daemon.socket` is set. */
-import { lstatSync, realpathSync } from "node:fs";
+import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { followLinks, isForeign } from "../system/owners.ts";
+import { followLinks, isForeign } from "./owners.ts";
 
 /**
  * Fails with EACCES where the socket, or a folder or link on its path, is another user's, who could answer in place of the
@@ -15,7 +15,17 @@ export function checkSocketOwner(socket: string): void {
   checkPath(join(realpathSync(dirname(path)), basename(path)));
 }
 
-function checkPath(path: string): void {
-  if (isForeign(lstatSync(path))) throw Object.assign(new Error(`${path} is another user's`), { code: "EACCES" });
-  if (dirname(path) !== path) checkPath(dirname(path));
+function checkPath(path: string, found: Stats | null = lstatSync(path)): void {
+  if (found && isForeign(found)) throw Object.assign(new Error(`${path} is another user's`), { code: "EACCES" });
+  const above = dirname(path);
+  if (above !== path) checkPath(above, statsOf(above));
+}
+
+/** `null` where Deno may not look at a folder. */
+function statsOf(folder: string): Stats | null {
+  try {
+    return lstatSync(folder);
+  } catch {
+    return null;
+  }
 }
