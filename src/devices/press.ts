@@ -82,6 +82,8 @@ function timeoutMsOf(press: Press, device: Device): number {
   // A press may first ask who is there and what plays: three answers at most.
   const answers = 3 * device.timeoutMs + 500;
   if ("text" in press) return answers + (device.preferredEndpoint("text").connection.text?.longestMs(press.text) ?? 0);
+  // It may turn the device on, which has 20 s to report that (wake.ts).
+  if (press.key === "power") return answers + 10_000;
   return press.key === "power-on" ? powerOnTimeoutMs : answers;
 }
 
@@ -249,7 +251,7 @@ export async function pressKeys(
 
 /**
  * Sends presses, and counts in `progress` what was sent. On an absolute schedule, so that the time that a key takes does not
- * add to the delays; a key that took longer than a whole delay moves the schedule, or those behind it would come in a burst.
+ * add to the delays; a key that takes longer than the delay moves the schedule, or those behind it would come in a burst.
  */
 async function runSequence(
   tasks: readonly Task<void>[],
@@ -264,8 +266,9 @@ async function runSequence(
     for (const task of tasks) {
       if (progress.sent > 0) {
         due += delayMs;
-        if (performance.now() > due) due = performance.now() + delayMs;
-        await sleep(Math.max(0, due - performance.now()), signal);
+        const now = performance.now();
+        if (now > due) due = now;
+        await sleep(due - now, signal);
       }
       signal.throwIfAborted();
       if (watch.sleepCount > 0)
