@@ -261,13 +261,14 @@ export class Device {
     const checkAwake = this.sleepCheck();
     let missed: { endpoint: Endpoint; before: DeviceRecord; error: ZapdError } | undefined;
     for (const endpoint of this.#candidates(task)) {
-      checkAwake();
       const before = endpoint.record;
       try {
         return await this.#attempt(endpoint, task, signal);
       } catch (error) {
         if (!hasCode(error, "device_unreachable", "device_timeout") || signal.aborted || task.hasStarted?.())
           throw error;
+        // One that timed out tells what was sent.
+        checkAwake(hasCode(error, "device_timeout") ? error : undefined);
         if (!hasCode(error, "device_unreachable") || !missed) missed = { endpoint, before, error };
         // A device that says it is asleep is asleep as a whole, whatever endpoint still answers.
         if (!hasCode(error, "device_unreachable") || hasReason(error, "asleep")) break;
@@ -279,7 +280,6 @@ export class Device {
     const wakes = whenOff?.wake !== false;
     if (!wakes && endpoint.presence.isOff) return whenOff.result;
     if (task.route?.withoutRecovery) throw error;
-    checkAwake();
     const canRecover = !wakes || endpoint.has("power_on");
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
     const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
@@ -294,8 +294,8 @@ export class Device {
     return whenOff.result;
   }
 
-  /** Gives a check for before each later part of a command: it fails once this machine has slept since (SECURITY.md R14). */
-  sleepCheck(): () => void {
+  /** Gives a check for before each later part of a command: it fails once this machine has slept since (`system/clock.ts`). */
+  sleepCheck(): (error?: ZapdError) => void {
     return sleepCheck(this.#deps.sleep);
   }
 

@@ -96,13 +96,14 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
 }
 
 /**
- * Gives a check for before each later part of a command: it fails with `device_timeout` once the machine has slept since this
- * call, since the rest may no longer be wanted (SECURITY.md R14).
+ * Gives a check for before each later part of a command: it fails once the machine has slept since this call, with the given
+ * error or with `device_timeout`, since the rest may no longer be wanted (SECURITY.md R14).
  */
-export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): () => void {
+export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): (error?: ZapdError) => void {
   const before = sleep?.sleepCount;
-  return () => {
+  return (error) => {
     if (sleep?.sleepCount === before) return;
+    if (error) throw error;
     const message = "The command was not sent, or not all of it: this machine slept meanwhile";
     throw new ZapdError("device_timeout", message, { hint: "Send it again if it is still wanted", namesDevice: true });
   };
