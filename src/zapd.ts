@@ -1,7 +1,7 @@
 /** The composition root: the only place that builds things and joins them. Read it from top to bottom. */
 import "./system/node-20.ts";
 import { join, resolve } from "node:path";
-import { textOf } from "./api/errors.ts";
+import { textOf, ZapdError } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { Catalog } from "./devices/catalog.ts";
 import { Credentials } from "./devices/credentials.ts";
@@ -279,7 +279,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       stopped = true;
       windDown();
       await mqttStopped;
-      stopping.abort();
+      stopping.abort(new ZapdError("internal_error", "zapd is stopping"));
       await discovery.stop();
       devices.close();
       sleep.end();

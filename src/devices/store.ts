@@ -116,7 +116,9 @@ export class Store<T> {
 
   /** Keeps the file aside and writes the current value in its place; gives the file's new name. */
   async keepAside(): Promise<string> {
+    this.#isDamaged = true;
     const aside = await keepAside(this.#path, true);
+    this.#isDamaged = false;
     await writeAtomically(this.#path, this.#textOf(this.#value));
     return aside;
   }

@@ -139,12 +139,14 @@ export class Watch {
     this.#isPolling = true;
     this.#isHinted = false;
     const burst = this.#burst;
+    const parts = this.#parts();
+    // Before the read: an endpoint that comes meanwhile is not in it.
+    this.#hasRead ||= parts === null;
     try {
-      const parts = this.#parts();
       await this.#device.poll(parts);
-      this.#hasRead ||= parts === null;
       this.#failures = 0;
     } catch {
+      if (parts === null) this.#hasRead = false;
       // A caller that reads the state itself gets the error.
       this.#failures++;
       if (this.#burst === burst) this.#burst = undefined;
@@ -174,7 +176,8 @@ export class Watch {
     if (this.#failures > 0) {
       const isOff = isPowerOff(state?.power ?? null);
       const skipped = isOff && this.#waiting === 0 ? skippedWhenOff : 0;
-      return this.#spread(retryMs[this.#failures - 1 + skipped] ?? longestMs);
+      const pause = retryMs[this.#failures - 1 + skipped] ?? longestMs;
+      return this.#spread(isOff && this.#waiting > 0 ? Math.min(pause, schedules.standby.everyMs) : pause);
     }
     const schedule = state && scheduleOf(state);
     if (!schedule) return this.#spread(retryMs[skippedWhenOff]);
