@@ -1,5 +1,6 @@
 /** Apps of a Roku: launched, stopped and reloaded, each with its effect read back (protocols/roku.md 1.4, 1.5, 1.8). */
 import { hasCode, ZapdError } from "../../api/errors.ts";
+import { unlessSlept } from "../../system/clock.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
@@ -60,7 +61,7 @@ export class RokuApps {
 
   /** Leaves the app that is shown, by `exit-app` where that is allowed, else by Home, and waits for the home screen. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
-    const app = await this.active(signal);
+    const app = await unlessSlept(this.active(signal));
     // A set in standby shows nothing, whatever it answers, and a key may turn it on.
     if (app === null || this.#ecp.inStandby) return null;
     if (app && app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
@@ -70,9 +71,9 @@ export class RokuApps {
 
   /** Restarts the sideloaded app, as the developer tools do (2.1). */
   async reload(params: DeepLink, signal: AbortSignal): Promise<PlatformApp> {
-    const dev = await this.sideloaded(signal);
+    const dev = await unlessSlept(this.sideloaded(signal));
     this.#ecp.mustBeOn();
-    if ((await this.active(signal))?.type === "dev") {
+    if ((await unlessSlept(this.active(signal)))?.type === "dev") {
       await this.#exit(dev.platformId, signal);
       await this.#home(signal);
     }
@@ -115,7 +116,7 @@ export class RokuApps {
   }
 
   async #home(signal: AbortSignal): Promise<void> {
-    if ((await this.active(signal)) === null) return;
+    if ((await unlessSlept(this.active(signal))) === null) return;
     if ((await this.#ecp.command(paths.key("Home"), "go home", signal)) >= 400)
       throw new ZapdError("device_error", "refused the home key");
     if ((await this.#isShown((app) => app === null, homeTimeoutMs, signal)) === false) {

@@ -86,6 +86,7 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
 
 test.each([
   ["pause", paths.mediaPlayer, '<player state="play"/>'],
+  ["stop", paths.activeApp, '<active-app><app id="12">Netflix</app></active-app>'],
   ["mute", paths.audioDevice, "<audio-device><global><muted>false</muted><volume>10</volume></global></audio-device>"],
 ] as const)(
   "R14 %s is not sent when the machine slept while the set was asked before it",
@@ -93,9 +94,13 @@ test.each([
     const { set, connection } = await connect({ [path]: document }, {}, (asked) => {
       if (asked === path) passed.ms = 8_000;
     });
-    const { keys, volume } = connection;
-    const sent = what === "mute" ? volume?.mute?.(true, never) : keys?.press(what, never);
-    expect((await failure(sent ?? expect.unreachable())).code).toBe("device_busy");
+    const { keys, volume, apps } = connection;
+    const commands = {
+      pause: () => keys?.press("pause", never),
+      stop: () => apps?.stop?.(never),
+      mute: () => volume?.mute?.(true, never),
+    };
+    expect((await failure(Promise.resolve(commands[what]()))).code).toBe("device_busy");
     expect(set.heard.filter(({ method }) => method === "POST")).toEqual([]);
   },
 );
