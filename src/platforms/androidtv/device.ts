@@ -159,7 +159,7 @@ export class AndroidTv {
   async down(code: number, signal: AbortSignal): Promise<() => Promise<void>> {
     const session = await this.command(signal);
     requireFeature(session, "key");
-    session.send(messages.key(code, keyDirections.down));
+    session.begin(messages.key(code, keyDirections.down));
     session.hold(1);
     return async () => {
       session.hold(-1);
@@ -193,7 +193,7 @@ export class AndroidTv {
     const wanted = packagesOf(id);
     const sent = messages.link(link);
     if (!session.has("ime")) return session.command(sent, signal).then(() => null);
-    session.send(sent);
+    session.begin(sent);
     const isShown = () => {
       const { app } = session.state;
       if (app === null) return false;
@@ -213,9 +213,11 @@ export class AndroidTv {
     if (session.has("ime") && (left === null || isHome(left))) return null;
     requireFeature(session, "key");
     const app = left === null || isHome(left) ? null : appOf(left);
-    session.send(messages.key(keyCodes.home, keyDirections.short));
+    session.begin(messages.key(keyCodes.home, keyDirections.short));
     const isLeft = () => session.state.app !== left || !session.alive;
-    if (left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }))) return app;
+    const isOver = left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }));
+    session.requireTaken();
+    if (isOver) return app;
     throw noEffect("accepted the home key, but still shows the app");
   }
 
@@ -255,8 +257,11 @@ export class AndroidTv {
     if (session.state.isOn === false) return;
     const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
-      session.send(messages.key(code, keyDirections.short));
-      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) return;
+      session.begin(messages.key(code, keyDirections.short));
+      if (!(await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal }))) continue;
+      // One that refuses the key and hangs up is on.
+      if (session.state.isOn === true) session.requireTaken();
+      return;
     }
     throw noEffect("accepted the power-off key, but still reports that it is on");
   }

@@ -117,9 +117,15 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.sendWithoutAnswer((line) => line.send(message));
   }
 
+  /** Sends a command; `requireTaken` then tells whether the TV has refused this one. */
+  begin(message: Uint8Array): void {
+    this.#takes ||= null;
+    this.send(message);
+  }
+
   /** Sends a command. The first one waits a moment for its refusal, since a TV answers no command that it takes. */
   async command(message: Uint8Array, signal: AbortSignal): Promise<void> {
-    this.send(message);
+    this.begin(message);
     const isOver = () => this.#takes !== null || !this.alive;
     await until(isOver, { timeoutMs: refusalDelayMs, everyMs: 10, signal });
     this.requireTaken();
@@ -127,7 +133,7 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.#takes = true;
   }
 
-  /** Fails with `device_refused` where the TV has refused a command since the last time. */
+  /** Fails with `device_refused` where the TV has refused the command that was sent last. */
   requireTaken(): void {
     if (this.#takes !== false) return;
     this.#takes = null;
@@ -139,7 +145,7 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     const soon = { timeoutMs: firstReportsTimeoutMs, everyMs: 10, signal };
     await until(() => this.#counters !== null || !this.alive, soon);
     const counters = this.#counters;
-    this.send(messages.text(text, counters ?? { ime: 0, field: 0 }));
+    this.begin(messages.text(text, counters ?? { ime: 0, field: 0 }));
     // The next text needs the counters that follow this one, where the TV counts.
     await until(() => this.#counters !== counters || !this.alive, soon);
     this.requireTaken();

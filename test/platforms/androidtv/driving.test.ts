@@ -68,7 +68,8 @@ describe("keys", () => {
 
   test("that the TV sends back are refused, as are a text and a link", async () => {
     const one = await line({ refuses: true });
-    const { keys, text, apps } = one.connection;
+    const { keys, text, apps, power } = one.connection;
+    one.set.show("com.plexapp.android");
     const hangsUp = () => until("it has hung up", () => one.set.state.clients === 0);
     const hold = async () => {
       const letGo = await keys?.down?.("up", never);
@@ -80,6 +81,8 @@ describe("keys", () => {
       hold,
       () => text?.type("a", never),
       () => apps?.launch?.("com.netflix.ninja", {}, never),
+      () => apps?.stop?.(never),
+      () => power?.off?.(never),
     ]) {
       expect(await failure(Promise.resolve(refused()))).toMatchObject({ code: "device_refused", phase: "answered" });
       await hangsUp();
