@@ -119,7 +119,9 @@ export class KodiProof {
     const retriesMac = firstMac === null && (macs.length > 0 || !this.#hasAskedMac);
     const mac = retriesMac ? await this.#retryMac(ask, macRetries, () => isAnnounced === true) : firstMac;
     const isOwnMac = mac !== null && macs.length > 0 ? macs.includes(mac) : null;
-    const isOwnName = name === target.facts.name || target.facts.name === null;
+    // One with an id that reports no name has the name that it announces.
+    const isOwnName =
+      name === target.facts.name || target.facts.name === null || (name === null && isUuid(target.identity));
     // Many are simply called Kodi: the name alone proves nothing of one that announces an id.
     if (isOwnMac !== true && (isUuid(target.identity) || isOwnMac === false || !isOwnName)) {
       isAnnounced = await announcement;
