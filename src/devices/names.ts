@@ -1,7 +1,7 @@
 /** Names of devices and the `{id}` of a path (DESIGN.md 2.3). */
 import { ZapdError } from "../api/errors.ts";
 import { allWord, labelPrefix, meansGroup } from "../api/routes.ts";
-import { nearest } from "../system/nearest.ts";
+import { caseFolded, nearest } from "../system/nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -109,8 +109,4 @@ function knownHint(text: string, devices: readonly NamedDevice[]): string {
 /** URLs resolve these, even when they are encoded. */
 function isDots(name: string): boolean {
   return name === "." || name === "..";
-}
-
-function caseFolded(name: string): string {
-  return name.normalize("NFC").toLowerCase();
 }

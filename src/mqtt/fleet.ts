@@ -4,6 +4,7 @@
  */
 import { type ErrorBody, toErrorCode, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
+import { caseFolded } from "../system/nearest.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
@@ -122,13 +123,12 @@ export class Fleet {
     isComplete: () => boolean,
     signal: AbortSignal | undefined,
   ): Promise<() => Promise<void>> {
-    const heard = new Set<string>();
-    let isReading = true;
+    let heard: Set<string> | null = new Set();
     let last = 0;
     const leave = await this.#bus.subscribe(
       filters,
       (message) => {
-        if (isReading && !heard.has(message.topic) && heard.size < max.topics) {
+        if (heard && !heard.has(message.topic) && heard.size < max.topics) {
           heard.add(message.topic);
           last = performance.now();
         }
@@ -142,8 +142,8 @@ export class Fleet {
       const over = this.#bus.ended.then((why) => Promise.reject(why));
       await Promise.race([sleep(10, signal), over]);
     }
-    isReading = false;
-    heard.clear();
+    // What comes from now on is only taken.
+    heard = null;
     return leave;
   }
 
@@ -315,11 +315,6 @@ function offline(site: string): ZapdError {
   return new ZapdError("site_offline", `${site} is offline`, {
     hint: "Check that its daemon is running and reaches the broker. The command was not queued",
   });
-}
-
-/** As one daemon compares names. */
-function caseFolded(word: string): string {
-  return word.trim().normalize("NFC").toLowerCase();
 }
 
 /** The data of an answer. Fails with its error. */

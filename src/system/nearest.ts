@@ -1,3 +1,8 @@
+/** A name for a comparison that disregards case, and how its letters are composed. */
+export function caseFolded(name: string): string {
+  return name.normalize("NFC").toLowerCase();
+}
+
 /** The word of a list that was most likely meant, for "did you mean"; `null` where none is similar. */
 export function nearest(given: string, words: readonly string[]): string | null {
   const ranked = words
