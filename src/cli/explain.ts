@@ -151,9 +151,9 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
     );
   const configFile = () => configPath(process.env, context.option("config"));
   if (code === "EACCES" || code === "EPERM") {
-    const mend = () =>
-      `Correct daemon.socket in ${tildePath(configFile())}, or name the socket with --socket if you trust its owner`;
-    const hint = context.isFromConfig(socket) ? mend() : undefined;
+    const hint = context.isFromConfig(socket)
+      ? `Correct daemon.socket in ${tildePath(configFile())}, or name the socket with --socket if you trust its owner`
+      : undefined;
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused, hint);
   }
   const config = configFile();

@@ -258,10 +258,11 @@ export class AndroidTv {
     const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
       session.begin(messages.key(code, keyDirections.short));
-      if (!(await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal }))) continue;
-      // One that refuses the key and hangs up is on.
-      if (session.state.isOn === true) session.requireTaken();
-      return;
+      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) {
+        // One that refuses the key and hangs up is on.
+        if (session.state.isOn === true) session.requireTaken();
+        return;
+      }
     }
     throw noEffect("accepted the power-off key, but still reports that it is on");
   }

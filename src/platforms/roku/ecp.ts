@@ -3,8 +3,14 @@
  * 403 is limited mode or a caller outside its network, 400 is an unknown key, 404 is an app that is not installed.
  */
 import { DeviceError, hasCode, hasReason, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
-import type { Read, ReadOptions } from "../../transport/http.ts";
-import { type Answer, bodyText, DeviceHttp, refuseRedirect } from "../../transport/http.ts";
+import {
+  type Answer,
+  bodyText,
+  DeviceHttp,
+  type Read,
+  type ReadOptions,
+  refuseRedirect,
+} from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
 import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
 import { type RokuIdentity, type RokuMemory, type RokuTarget, readDescription, readDeviceInfo } from "./identity.ts";
