@@ -3,8 +3,8 @@
  * hand because no library does that: @decimalturn/toml-patch 3.3.0 fails test/config/edit.test.ts. It moves or drops comments,
  * and changes quotes, the spacing of lists, the indentation of added lines and the end of the file.
  */
+import { isDeepStrictEqual } from "node:util";
 import { parse } from "smol-toml";
-import { isObject } from "../system/json.ts";
 import { blocksOf, type Item, itemsOf, lineOf, rowsIn, type Span, tomlLiteral } from "./toml.ts";
 
 /** The text with a setting at a new value: in place where it is written, else on a new line. Throws where the result would not parse to that. */
@@ -14,7 +14,7 @@ export function setValue(text: string, section: string, key: string, value: unkn
   const edited = edit(text, section, key, value, table?.[key]);
   const wanted = { ...before, [section]: { ...table, [key]: value } };
   // Whatever the file holds, the edit must not damage it.
-  if (canonicalJson(parse(edited)) !== canonicalJson(wanted))
+  if (!isDeepStrictEqual(asJson(parse(edited)), asJson(wanted)))
     throw new Error("the edited text would not have the new value");
   return edited;
 }
@@ -146,9 +146,7 @@ function newline(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
 }
 
-/** The JSON of a value with sorted keys, for comparison. */
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, one: unknown) =>
-    isObject(one) ? Object.fromEntries(Object.entries(one).sort(([a], [b]) => (a < b ? -1 : 1))) : one,
-  );
+/** The value without what JSON does not tell apart, such as -0 and 0. */
+function asJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
 }
