@@ -13,7 +13,10 @@ export function canAsk(): boolean {
  */
 export async function readHidden(what: string, signal?: AbortSignal): Promise<string> {
   const { stdin } = process;
-  if (stdin.isTTY !== true) return (await all(stdin)).replace(/\r?\n$/, "");
+  if (stdin.isTTY !== true) {
+    const { buffer } = await import("node:stream/consumers");
+    return (await buffer(stdin)).toString().replace(/\r?\n$/, "");
+  }
   return readTypedLine(stdin, () => `${what}: `, { hidden: true, signal });
 }
 
@@ -30,12 +33,6 @@ export function asksForPassword(context: Context): boolean {
       "do not put a password in a command, where others can read it: --password - asks for it without showing it",
     );
   return given !== undefined;
-}
-
-async function all(stdin: NodeJS.ReadStream): Promise<string> {
-  const parts: Uint8Array[] = [];
-  for await (const part of stdin) parts.push(part as Uint8Array);
-  return Buffer.concat(parts).toString("utf8");
 }
 
 const keys = { enter: /[\r\n\x04]/, cancel: "\x03", erase: /[\x7f\b]/, eraseAll: "\x15" } as const;

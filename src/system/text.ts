@@ -43,8 +43,6 @@ export function tildePath(path: string): string {
   }
 }
 
-const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-
 /** `09:12`, or `30 Jul 09:12` for another day. Local time, in English whatever the locale. */
 export function shortTime(time: Date, now: Date): string {
   return time.toDateString() === now.toDateString() ? clockTime(time) : `${dayOf(time)} ${clockTime(time)}`;
@@ -61,15 +59,15 @@ export function fullTime(time: Date): string {
 }
 
 function dayOf(time: Date): string {
-  return `${time.getDate()} ${months[time.getMonth()]}`;
+  // `Thu Jul 30 2026`, in every locale.
+  return `${time.getDate()} ${time.toDateString().slice(4, 7)}`;
 }
 
 function clockTime(time: Date): string {
-  return `${String(time.getHours()).padStart(2, "0")}:${String(time.getMinutes()).padStart(2, "0")}`;
+  return time.toTimeString().slice(0, 5);
 }
 
 /** `wlan0`, `wlan0 and eth0`, `wlan0, eth0 and tun0`. */
 export function joinWithAnd(words: readonly string[]): string {
-  const last = words.at(-1) ?? "";
-  return words.length < 2 ? last : `${words.slice(0, -1).join(", ")} and ${last}`;
+  return new Intl.ListFormat("en-GB").format(words);
 }
