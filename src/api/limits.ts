@@ -10,6 +10,12 @@ export const maxLabels = 32;
 
 /** The largest package. */
 export const packageBytes = 100 * 1024 * 1024;
+/** The most files in a package. */
+export const maxPackageFiles = 10_000;
+/** Files that tools leave, and no package needs. */
+export const ignoredFiles = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
+/** Formats that are compressed already: deflating them costs time and saves nothing. */
+export const compressedFormats = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
 
 /** Limits on leases: seconds of its duration and of waiting, characters of the owner and the note. */
 export const leaseLimits = { ttlS: 3_600, waitS: 60, owner: 128, note: 512 } as const;

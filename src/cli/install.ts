@@ -7,7 +7,7 @@ import { crc32 } from "node:zlib";
 import { Deflate } from "fflate";
 import type { Upload } from "../api/client.ts";
 import { systemCode } from "../api/errors.ts";
-import { packageBytes } from "../api/limits.ts";
+import { compressedFormats, ignoredFiles, maxPackageFiles, packageBytes } from "../api/limits.ts";
 import type { Device } from "../api/schemas.ts";
 import { streamFile } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
@@ -178,9 +178,6 @@ interface PackageFile {
 
 /** The file at the root of every package. */
 const manifest = "manifest";
-/** Files that tools leave, and no package needs. */
-const ignoredNames = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
-const maxFiles = 10_000;
 
 interface FolderContent {
   readonly files: readonly PackageFile[];
@@ -196,7 +193,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
   // `way`: the folders on the way down. A link back to one of them would loop for ever.
   const walk = async (at: string, prefix: string, way: readonly string[]): Promise<void> => {
     for (const entry of (await readdir(at)).sort()) {
-      if (ignoredNames.test(entry)) continue;
+      if (ignoredFiles.test(entry)) continue;
       const path = join(at, entry);
       const name = prefix + entry;
       const real = await realpath(path).catch(() => null);
@@ -208,7 +205,7 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
       const found = await stat(path);
       if (found.isDirectory() && real !== null && !way.includes(real)) await walk(path, `${name}/`, [...way, real]);
       if (found.isFile()) files.push({ name, path });
-      if (files.length > maxFiles) throw packageError(`${folder} contains more than ${maxFiles} files`);
+      if (files.length > maxPackageFiles) throw packageError(`${folder} contains more than ${maxPackageFiles} files`);
     }
   };
   try {
@@ -248,8 +245,6 @@ function isWithin(root: string, path: string): boolean {
   return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
-/** Formats that are compressed already: deflating them costs time and saves nothing. */
-const compressedFormats = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
 const utf8NamesFlag = 0x0800;
 /** 1 January 1980, the first date of the ZIP format; the same for all, so that the same files give the same ZIP. */
 const dosEpoch = 0x0021;

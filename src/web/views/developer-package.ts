@@ -1,6 +1,6 @@
 /** Makes a package of dropped or chosen files: a ZIP is sent as it is, a folder is zipped here. Read again for each upload. */
 import { Zip, ZipDeflate, ZipPassThrough } from "fflate";
-import { packageBytes } from "../../api/limits.ts";
+import { compressedFormats, ignoredFiles, maxPackageFiles, packageBytes } from "../../api/limits.ts";
 
 /** A chosen ZIP or folder. */
 export interface ChosenPackage {
@@ -14,12 +14,6 @@ export class PackageError extends Error {
   override readonly name = "PackageError";
 }
 
-/** The limit of the daemon. */
-const maxFiles = 10_000;
-/** Files of development tools, which no package needs. */
-const excludedNames = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;
-/** Compressed file types: compressing them again saves nothing. */
-const compressedTypes = /\.(png|jpe?g|gif|webp|mp3|m4a|aac|mp4|m4v|webm|woff2?|gz)$/i;
 /** A fixed time, so that the same files make the same package. */
 const mtime = "1990-01-01T12:00:00";
 
@@ -47,9 +41,7 @@ export function packageFromFiles(files: readonly File[]): ChosenPackage | null {
   const [name = ""] = first.webkitRelativePath.split("/");
   const contents = files.flatMap((file): Content[] => {
     const path = file.webkitRelativePath.slice(name.length + 1);
-    return path.split("/").some((part) => excludedNames.test(part))
-      ? []
-      : [{ path, file: () => Promise.resolve(file) }];
+    return path.split("/").some((part) => ignoredFiles.test(part)) ? [] : [{ path, file: () => Promise.resolve(file) }];
   });
   return folder(name, () => Promise.resolve(contents));
 }
@@ -104,7 +96,7 @@ async function zipFiles(
     const read = await content.arrayBuffer().catch(() => {
       throw unreadable(path);
     });
-    const entry = compressedTypes.test(path) ? new ZipPassThrough(path) : new ZipDeflate(path, { level: 6 });
+    const entry = compressedFormats.test(path) ? new ZipPassThrough(path) : new ZipDeflate(path, { level: 6 });
     entry.mtime = mtime;
     zip.add(entry);
     entry.push(new Uint8Array(read), true);
@@ -129,11 +121,11 @@ function unreadable(name: string): PackageError {
 async function contentsOf(entries: readonly FileSystemEntry[], prefix: string): Promise<readonly Content[]> {
   const found: Content[] = [];
   for (const entry of entries) {
-    if (excludedNames.test(entry.name)) continue;
+    if (ignoredFiles.test(entry.name)) continue;
     const path = prefix + entry.name;
     if (entry.isDirectory) found.push(...(await contentsOf(await childrenOf(entry), `${path}/`)));
     else found.push({ path, file: () => fileOf(entry) });
-    if (found.length > maxFiles) throw new PackageError(`It contains more than ${maxFiles} files`);
+    if (found.length > maxPackageFiles) throw new PackageError(`It contains more than ${maxPackageFiles} files`);
   }
   return found;
 }
