@@ -96,21 +96,13 @@ function tooManyParts(): ZapdError {
 
 /** Neither runtime ends a body that stalls (SECURITY.md 0.5, 0.6). */
 function withTimeout<T>(read: Promise<T>, timeoutMs: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const late = timeoutMs < limits.idleMs ? "The body took too long" : "No more of the body arrived for 10 s";
-    const stalled = () => reject(new ZapdError("invalid_payload", late));
-    const timer = setTimeout(stalled, Math.min(timeoutMs, limits.idleMs));
-    read.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (cause: unknown) => {
-        clearTimeout(timer);
-        reject(new ZapdError("invalid_payload", "The body ended too early", { cause }));
-      },
-    );
+  const { promise, reject } = Promise.withResolvers<never>();
+  const late = timeoutMs < limits.idleMs ? "The body took too long" : "No more of the body arrived for 10 s";
+  const timer = setTimeout(() => reject(new ZapdError("invalid_payload", late)), Math.min(timeoutMs, limits.idleMs));
+  const whole = read.catch((cause: unknown) => {
+    throw new ZapdError("invalid_payload", "The body ended too early", { cause });
   });
+  return Promise.race([whole, promise]).finally(() => clearTimeout(timer));
 }
 
 /** A browser must declare JSON, which forces a preflight. Scripts need no content type (`curl -d`). */
