@@ -9,6 +9,7 @@ import {
   type PlatformState,
   type PlaybackCommand,
   shownParts,
+  statusAfter,
 } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import type { Device } from "./device.ts";
@@ -32,11 +33,6 @@ function hidesPlayback({ state }: Connection): boolean {
 
 /** Playback commands that are also keys. */
 const commandKeys = ["play", "pause", "stop"] as const;
-const statusAfter: Partial<Record<PlaybackCommand, readonly string[]>> = {
-  play: ["playing", "buffering"],
-  pause: ["paused"],
-  stop: ["stopped"],
-};
 
 /** Controls the player, or presses the key where the device has only that. */
 export function controlPlayback(
@@ -53,7 +49,7 @@ export function controlPlayback(
     changes: playbackParts,
     work: async (connection, signal, endpoint) => {
       await sendToPlayer(endpoint, connection, what, positionMs, signal);
-      const statuses = what === "seek" ? undefined : statusAfter[what];
+      const statuses = statusAfter[what];
       const isDone = ({ playback }: Partial<PlatformState>) =>
         what === "seek"
           ? playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs

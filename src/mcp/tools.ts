@@ -11,7 +11,7 @@ import { operations } from "../api/operations.ts";
 import { isOfGroup, meansGroup } from "../api/routes.ts";
 import { PlainStep, type SceneStep, sceneLimits } from "../api/scenes.ts";
 import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api/schemas.ts";
-import { powers } from "../platforms/platform.ts";
+import { powers, statusAfter } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
@@ -419,13 +419,6 @@ const setVolume = tool({
   },
 });
 
-/** The statuses that show the effect; none shows a change to the next title. */
-const statusAfter: Readonly<Record<string, readonly string[]>> = {
-  play: ["playing", "buffering"],
-  pause: ["paused"],
-  stop: ["stopped"],
-};
-
 const controlPlayback = tool({
   name: "control_playback",
   title: "Play, pause, stop, seek",
@@ -449,7 +442,7 @@ const controlPlayback = tool({
   },
 });
 
-const isPlaying = ({ playback }: State) => statusAfter["play"]?.includes(playback?.status ?? "") === true;
+const isPlaying = ({ playback }: State) => statusAfter.play?.includes(playback?.status ?? "") === true;
 
 const playMedia = tool({
   name: "play_media",

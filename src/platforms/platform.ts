@@ -354,6 +354,13 @@ export interface PlatformChannel {
 /** The commands of a player, beside seeking. */
 export type PlaybackCommand = "play" | "pause" | "stop" | "next" | "previous";
 
+/** The statuses that show the effect of a command; none shows a change to the next title. */
+export const statusAfter: Partial<Record<PlaybackCommand | "seek", readonly string[]>> = {
+  play: ["playing", "buffering"],
+  pause: ["paused"],
+  stop: ["stopped"],
+};
+
 /** The volume of a device. The effect is read from its state. */
 export interface VolumeControl {
   /** To a level, 0 to 100. */
