@@ -9,7 +9,7 @@ import { codeForms, pairingSteps } from "../platforms/platform.ts";
 import { isObject } from "../system/json.ts";
 import { port } from "../system/schemas.ts";
 import { splitCommas } from "../system/text.ts";
-import { codes, type ErrorCode, pairingReasons } from "./errors.ts";
+import { type ErrorCode, pairingReasons } from "./errors.ts";
 import { ConsoleLine, ConsoleNews, EventLine, events, meansType, SceneLine, SceneNews } from "./events.ts";
 import { leaseLimits, pressLimits, sequenceLimits } from "./limits.ts";
 import {
@@ -26,6 +26,7 @@ import {
   App,
   Channel,
   Device,
+  FailureSummary,
   Input,
   KeyOrText,
   Labels,
@@ -91,9 +92,7 @@ export const success = <Data extends z.ZodType>(data: Data) => z.strictObject({ 
 export const Failure = z.strictObject({
   ok: z.literal(false),
   error: z.strictObject({
-    code: z.enum(Object.keys(codes) as [ErrorCode]),
-    message: z.string(),
-    hint: z.string().optional(),
+    ...FailureSummary.shape,
     details: z
       .object({
         results: z
