@@ -141,7 +141,7 @@ function isDaemonChosen(context: Context): boolean {
 
 /** Whether nothing listens at the socket: no byte was sent. */
 function isNotListening(error: unknown): boolean {
-  return !["ECONNRESET", "EPIPE", "EACCES", "EPERM"].includes(systemCode(error));
+  return !["", "ECONNRESET", "EPIPE", "EAGAIN", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
 function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {

@@ -35,6 +35,9 @@ function clientOf(socket: string): object {
   return client;
 }
 
+/** Connects and closes; rejects with the system's code. */
+const knock = async (path: string) => (await deno().connect({ transport: "unix", path })).close();
+
 /** A server that ended because no file descriptor was left is restarted, and tried again after this. */
 const retryAfterMs = 500;
 
@@ -84,17 +87,13 @@ export const runtime: Runtime = {
   // Keeps the kernel's default: Deno allocates twice this for each datagram, and frees it late.
   burstBufferBytes: 4 * 1024,
   isListening: (socket) =>
-    deno()
-      .connect({ transport: "unix", path: socket })
-      .then(
-        (connection) => {
-          connection.close();
-          return true;
-        },
-        () => false,
-      ),
+    knock(socket).then(
+      () => true,
+      () => false,
+    ),
+  // `fetch` gives no code when it fails, so that a failure before anything is sent has to be found first.
   call: (socket, { path, ...init }) =>
-    fetch(`http://zapd${path}`, { ...init, client: clientOf(socket) } as RequestInit),
+    knock(socket).then(() => fetch(`http://zapd${path}`, { ...init, client: clientOf(socket) } as RequestInit)),
   listen: async (place, handler) => listen(place, handler),
   optimizeForLoad() {},
   collectGarbage() {},

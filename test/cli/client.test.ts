@@ -25,6 +25,8 @@ async function sayingOnly(text: string): Promise<string> {
 
 const env = { PATH: process.env["PATH"], HOME: folder };
 const run = (socket: string, ...words: string[]) => runZapd([...words, "--socket", socket], { env });
+const deno = [join(root, "node_modules/deno/deno"), "run", ...denoFlags("start"), join(root, "src/main.ts")];
+const runInDeno = (socket: string, ...words: string[]) => runProgram([...deno, ...words, "--socket", socket], { env });
 
 test("the socket that the config names is asked, in whichever way it is written there", async () => {
   const config = join(folder, "config.toml");
@@ -75,16 +77,16 @@ test("a daemon is given no socket by an option", async () => {
 });
 
 describe("behind the socket", () => {
-  test("nobody", async () => {
+  test.each([run, runInDeno])("nobody", async (run) => {
     writeFileSync(join(folder, "file"), "");
-    for (const socket of [join(folder, "none"), join(folder, "file"), `/${"long".repeat(60)}`]) {
+    for (const socket of [join(folder, "none"), join(folder, "file"), join(folder, "long".repeat(60))]) {
       const { stderr, status } = await run(socket, "key", "home");
       expect(stderr).toStartWith(`zapd: the daemon is not running: nothing answers at ${socket}. Start it with`);
       expect(status).toBe(7);
     }
   });
 
-  test("one who hangs up, before or in the middle of an answer", async () => {
+  test.each([run, runInDeno])("one who hangs up, before or in the middle of an answer", async (run) => {
     for (const said of ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"]) {
       const { stderr, status } = await run(await sayingOnly(said), "state");
       expect(stderr).toBe("zapd: the daemon closed the connection without an answer.\n      Its log says why\n");
@@ -105,9 +107,7 @@ describe("behind the socket", () => {
     const headers = { "content-type": "application/x-ndjson" };
     const server = Bun.serve({ unix: path, fetch: () => new Response(endless, { headers }) });
     servers.push({ close: () => server.stop(true) });
-    const deno = [join(root, "node_modules/deno/deno"), "run", ...denoFlags("start"), join(root, "src/main.ts")];
-    const words = ["run", "movie-night", "--timeout", "500ms", "--socket", path];
-    const { stderr, status } = await runProgram([...deno, ...words], { env });
+    const { stderr, status } = await runInDeno(path, "run", "movie-night", "--timeout", "500ms");
     expect([stderr, status]).toEqual(["zapd: no answer within 500 ms, the time given with --timeout.\n", 4]);
   }, 20_000);
 
