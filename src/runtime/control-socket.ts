@@ -57,7 +57,7 @@ export async function claimSocket<T>(
       await lock(path, by);
     } catch (error) {
       // A daemon may run from when the disk was still writable.
-      if (await currentRuntime().isListening(path)) throw await alreadyRunningError(path);
+      if (await isHeld(path)) throw await alreadyRunningError(path);
       throw error;
     }
     holder = await holderOf(path, usual);
@@ -89,9 +89,20 @@ export async function claimSocket<T>(
 
 /** The socket of the daemon that has this path or this state; `undefined` where none listens. */
 async function holderOf(path: string, usual: string): Promise<string | undefined> {
-  for (const one of new Set([path, usual])) if (statsOf(one) && (await currentRuntime().isListening(one))) return one;
+  for (const one of new Set([path, usual])) if (statsOf(one) && (await isHeld(one))) return one;
   const noted = notedAt(usual);
-  return noted !== undefined && (await currentRuntime().isListening(noted)) ? noted : undefined;
+  return noted !== undefined && (await isHeld(noted)) ? noted : undefined;
+}
+
+/** Whether a program listens on a socket. Where as many callers wait as it lets wait, only a call tells (Linux: connect(2), EAGAIN). */
+async function isHeld(path: string): Promise<boolean> {
+  const runtime = currentRuntime();
+  if (await runtime.isListening(path)) return true;
+  const call = runtime.call(path, { method: "HEAD", path: "/", signal: AbortSignal.timeout(askTimeoutMs) });
+  return call.then(
+    () => true,
+    (error: unknown) => systemCode(error) === "EAGAIN",
+  );
 }
 
 const noteOf = (usual: string) => `${usual}.at`;

@@ -5,6 +5,7 @@ import net from "node:net";
 import { join } from "node:path";
 import { denoFlags } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
+import { fullSocket } from "../support/full-socket.ts";
 import { root } from "../support/sources.ts";
 import { runProgram, runZapd } from "./program.ts";
 
@@ -91,6 +92,15 @@ describe("behind the socket", () => {
       const { stderr, status } = await run(await sayingOnly(said), "state");
       expect(stderr).toBe("zapd: the daemon closed the connection without an answer.\n      Its log says why\n");
       expect(status).toBe(1);
+    }
+  });
+
+  test.skipIf(process.platform !== "linux")("one that is stopped, with all the callers that may wait", async () => {
+    const path = join(folder, "full.sock");
+    servers.push(await fullSocket(path));
+    for (const runs of [run, runInDeno]) {
+      const { stderr, status } = await runs(path, "key", "home");
+      expect([stderr, status]).toEqual([expect.stringMatching(/^zapd: the daemon does not answer: too many/), 7]);
     }
   });
 

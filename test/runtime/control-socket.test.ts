@@ -17,6 +17,7 @@ import { claimPort, claimSocket, releaseSocket } from "../../src/runtime/control
 import { currentRuntime } from "../../src/runtime/runtime.ts";
 import { failureOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
+import { fullSocket, listenElsewhere } from "../support/full-socket.ts";
 
 const folderOf = folderForEach();
 let folder: string;
@@ -43,8 +44,7 @@ const claim = (at = path) => claimSocket(at, (path) => listen({ path }));
 /** What a daemon that was killed leaves: a socket that nobody answers. */
 async function leaveStale(): Promise<void> {
   mkdirSync(join(folder, "state"));
-  const script = `require("net").createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, "SIGKILL"))`;
-  await new Promise((resolve) => Bun.spawn([process.execPath, "-e", script], { onExit: resolve }));
+  await listenElsewhere(path, "SIGKILL").exited;
   expect(lstatSync(path).isSocket()).toBe(true);
 }
 
@@ -175,6 +175,16 @@ describe("the control socket", () => {
       await claimSocket(join(folder, "another", "zapd.sock"), serve);
     });
   });
+
+  test.skipIf(process.platform !== "linux")(
+    "T16 of a stopped daemon with a full backlog is not taken over",
+    async () => {
+      mkdirSync(join(folder, "state"));
+      const full = await fullSocket(path);
+      expect(await failureOf(claim())).toContain("zapd is already running");
+      full.close();
+    },
+  );
 
   test("on a disk that takes none says which setting chooses another", async () => {
     const refused = () => Promise.reject(Object.assign(new Error("no"), { code: "EOPNOTSUPP" }));
