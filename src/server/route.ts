@@ -103,7 +103,6 @@ export function route<Name extends OperationName>(
     if (isCommand && sleep.hasSleptSince(began)) throw staleCommandError();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
-    if (needsLease) devices.findOrNull(id)?.checkLease(lease);
     const actionId = action === null ? "" : crypto.randomUUID();
     const client = c.req.header(clientHeader);
     const input = {
@@ -123,7 +122,8 @@ export function route<Name extends OperationName>(
     };
     const since = performance.now();
     // Resolved now: by the end of the command another device may have the name.
-    const deviceId = action === null ? undefined : devices.findOrNull(id)?.id;
+    const device = needsLease || action !== null ? devices.findOrNull(id) : null;
+    const deviceId = device?.id;
     const publish = (outcome: FinishedAction["outcome"]) => {
       const by = client === doctorCaller ? "cli" : (callers.find((one) => one === client) ?? "http");
       const durationMs = Math.round(performance.now() - since);
@@ -131,6 +131,7 @@ export function route<Name extends OperationName>(
         publishAction(devices, { action, actionId, id: deviceId, by, body, outcome, durationMs });
     };
     try {
+      if (needsLease) device?.checkLease(lease);
       // The schemas of this operation have validated it, which types cannot follow.
       const answer = handler(input as unknown as Input<Operations[Name]>);
       // The devices and the waits behind it have deadlines of their own.

@@ -58,9 +58,14 @@ test("the holder may change the device, all others only read it", async () => {
   const left = Date.parse(until) - Date.now();
   expect(left).toBeWithin(500_000, 600_001);
 
+  const failures = new EventStream({ to: room.daemon.port, path: "/events?types=action.finished" });
+  await failures.until(({ type }) => type === "snapshot");
   const before = room.countOf("key");
   const refused = await press();
   expect([refused.status, codeOf(refused), room.countOf("key")]).toEqual([500, "device_leased", before]);
+  const told = await failures.until(({ type }) => type === "action.finished");
+  expect(told).toMatchObject({ action: "key", key: "home", ok: false, error: { code: "device_leased" } });
+  failures.close();
   expect(refused.body.error.details).toEqual({ lease: { owner: "ada", until, note: "nightly" } });
   for (const word of ["ada", until, "zapd lease break -d set"]) expect(refused.body.error.hint).toContain(word);
   expect(codeOf(await press("nonsense"))).toBe("device_leased");
