@@ -17,7 +17,10 @@ type WithId<O extends Operation> = (O["path"] extends `${string}:id${string}` ? 
   (O["path"] extends `${string}:app${string}` ? { readonly app: string } : unknown) &
   (O["path"] extends `${string}:group${string}` ? { readonly group: string } : unknown) &
   (O["path"] extends `${string}:scene${string}` ? { readonly scene: string } : unknown);
-type WithQuery<O extends Operation> = O["query"] extends z.ZodType ? Optional<z.input<O["query"]>> : unknown;
+/** Without `follow`, whose answer has no end. */
+type WithQuery<O extends Operation> = O["query"] extends z.ZodType
+  ? Optional<Omit<z.input<O["query"]>, "follow">>
+  : unknown;
 type WithBody<O extends Operation> = O["body"] extends z.ZodType
   ? O["optionalBody"] extends true
     ? { readonly body?: z.input<O["body"]> }
@@ -35,7 +38,8 @@ type Arguments<O extends Operation> = WithId<O> &
 
 /**
  * One method for each operation. Each fails with an `ApiError`, or with fetch's own TypeError where no daemon runs. A stream
- * is read with `for await`: once open it reconnects by itself, and misses nothing that the daemon still has.
+ * is read with `for await`: once open it reconnects by itself, and misses nothing that the daemon still has. A log is followed
+ * with `createStream(options, "readLogs", { id, query: { follow: "true" } })`.
  */
 export type Client = {
   readonly [Name in keyof typeof operations]: (

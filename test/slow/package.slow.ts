@@ -56,6 +56,8 @@ declare const client: Client;
 void client.pressKey({ id: "Den", body: { key: "literal:a" } });
 // @ts-expect-error no key is called so
 void client.pressKey({ id: "Den", body: { key: "hom" } });
+// @ts-expect-error its answer would have no end
+void client.readLogs({ id: "Den", query: { follow: "true" } });
 // @ts-expect-error a body is needed
 void client.pressKey({ id: "Den" });
 void client.listDevices();
