@@ -18,10 +18,10 @@ import {
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
-import { freePort, startTestDaemon, zapdWords } from "../support/daemon.ts";
+import { freePort, startTestDaemon } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { device, examined } from "./examined.ts";
-import { runProgram } from "./program.ts";
+import { runZapd } from "./program.ts";
 
 const { daemon, startSimulator } = await daemonForFile({ speed: 1 });
 const plain = { colour: false, width: Number.POSITIVE_INFINITY };
@@ -207,12 +207,15 @@ describe("as a program", () => {
     }
   });
 
+  /** Without an interface nobody listens for multicast, which takes a second. */
+  const settings = (port: number | string, more = "") =>
+    `[daemon]\nhttp_port = ${port}\n${more}[discovery]\ninterfaces = ["nowhere"]\n`;
+
   /** Its status and its findings. */
   async function doctor(config: string, state: string): Promise<{ exit: number | null; by(id: string): Finding[] }> {
-    // By a fast clock: each run listens for multicast for a second.
-    const env = { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "", ZAPD_TEST_SPEED: "4" };
-    const command = [...zapdWords({ isFast: true }), "doctor", "--json", "--config", config];
-    const { stdout, status: exit } = await runProgram(command, { env });
+    // Not by a fast clock: a busy machine would need longer than a check may take.
+    const env = { ...process.env, ZAPD_STATE_DIR: state, ZAPD_SOCKET: "", ZAPD_CONFIG: "" };
+    const { stdout, status: exit } = await runZapd(["doctor", "--json", "--config", config], { env });
     const { checks, problems, remarks } = JSON.parse(stdout) as {
       checks: Finding[];
       problems: number;
@@ -228,7 +231,7 @@ describe("as a program", () => {
   test("a state folder on which no daemon starts says what opens it", async () => {
     const place = (name: string) => join(folder, name);
     const [config, open, file] = [place("state.toml"), place("open"), place("file")];
-    writeFileSync(config, `[daemon]\nhttp_port = ${await freePort()}\n`, { mode: 0o600 });
+    writeFileSync(config, settings(await freePort()), { mode: 0o600 });
     mkdirSync(open);
     chmodSync(open, 0o777);
     writeFileSync(file, "");
@@ -247,7 +250,7 @@ describe("as a program", () => {
   test("a zapd inside another server has no socket to be named", async () => {
     const [config, state] = [join(folder, "embedded.toml"), join(folder, "embedded")];
     const port = await freePort();
-    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n`, { mode: 0o600 });
+    writeFileSync(config, settings(port), { mode: 0o600 });
     const zapd = await createZapd({ config, state });
     const server = Bun.serve({ hostname: "127.0.0.1", port, fetch: (request) => zapd.fetch(request) });
     const { by } = await doctor(config, state);
@@ -302,7 +305,7 @@ describe("as a program", () => {
 
   test("another config than the daemon's, and a socket that is open to others, are told", async () => {
     const other = join(folder, "other.toml");
-    writeFileSync(other, `[daemon]\nhttp_port = ${daemon.port}\n`, { mode: 0o600 });
+    writeFileSync(other, settings(daemon.port), { mode: 0o600 });
     chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o666);
     const { by } = await doctor(other, daemon.stateFolder);
     chmodSync(join(daemon.stateFolder, "zapd.sock"), 0o600);
@@ -316,11 +319,11 @@ describe("as a program", () => {
   test("no daemon: a config that others may read, with the password in it, or write", async () => {
     const config = join(folder, "open.toml");
     const port = await freePort();
-    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n[dev]\nvendor_password = "secret"\n`, { mode: 0o644 });
+    writeFileSync(config, settings(port, '[dev]\nvendor_password = "secret"\n'), { mode: 0o644 });
     const { by } = await doctor(config, folder);
     expect(by("config")).toMatchObject([{ status: "warn", hint: `chmod 600 ${config}` }]);
     expect(JSON.stringify(by("config"))).not.toContain("secret");
-    writeFileSync(config, `[daemon]\nhttp_port = ${port}\nhttp_prot = 1\n`);
+    writeFileSync(config, settings(port, "http_prot = 1\n"));
     chmodSync(config, 0o664);
     expect((await doctor(config, folder)).by("config")).toMatchObject([
       { status: "warn", hint: "Correct or remove that line" },
@@ -338,15 +341,15 @@ describe("as a program", () => {
 
   test("no daemon: a broken config with line and column, a port that is held, a stale socket", async () => {
     const port = await freePort();
-    const held = net.createServer().listen(port, "127.0.0.1");
+    const held = net.createServer((socket) => socket.end("220 ready\r\n")).listen(port, "127.0.0.1");
     const config = join(folder, "config.toml");
-    writeFileSync(config, `[daemon]\nhttp_port = ${port}\n`, { mode: 0o600 });
+    writeFileSync(config, settings(port), { mode: 0o600 });
     const first = await doctor(config, folder);
     expect(first.by("daemon")[0]?.text).toContain(`not running; its port ${port} is held by`);
     held.close();
     const stale = await startTestDaemon();
     await stale.stop("SIGKILL");
-    writeFileSync(config, `[daemon]\nhttp_port = "x"\n`, { mode: 0o666 });
+    writeFileSync(config, settings('"x"'), { mode: 0o666 });
     const second = await doctor(config, stale.stateFolder);
     expect(second.by("daemon")[0]?.text).toContain("a stale socket is left at");
     expect(second.by("config")[0]?.text).toContain(`${config}, line 2, column 13: daemon.http_port`);
