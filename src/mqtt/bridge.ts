@@ -45,6 +45,8 @@ const stableMs = 60_000;
 const farewellMs = 1_000;
 /** A retained message arrives within this time after subscribing. */
 const retainedWithinMs = 300;
+const notCleared =
+  "the connection ended while zapd asked for the topics homeassistant/device/+/config, to clear what it published there while mqtt.home_assistant was on. It does not ask again. To have them cleared, allow zapd to read and write them in the broker's ACL (src/mqtt/README.md has one to copy), and restart zapd";
 /** The broker drops events after this time. */
 const eventExpiryS = 60;
 
@@ -185,8 +187,11 @@ export class Bridge {
       return false;
     };
     const { signal } = this.#closing;
-    void this.#homeAssistant.clearDisabled(bus, [...this.#devices.keys()], signal).catch(() => {});
     await this.#retained.attach(bus, filters, isKnown, signal);
+    // Last, because the broker may close the connection for it.
+    await this.#homeAssistant.clearDisabled(bus, [...this.#devices.keys()], signal).catch((error: unknown) => {
+      if (error instanceof BusError && error.reason === "closed") this.#options.log.warn(`MQTT: ${notCleared}`);
+    });
   }
 
   /** The status of the site once it is offline. */

@@ -255,6 +255,9 @@ class MqttBus implements Bus {
       await leave();
       if (error instanceof BusError) throw error;
       this.#closed.signal.throwIfAborted();
+      // The library adds the answer of the broker; without one the connection has ended.
+      const isAnswered = error instanceof Error && "packet" in error && error.packet !== undefined;
+      if (!isAnswered) throw closed(this.#connection.broker, seeLog);
       throw forbidden(`subscribe to ${filters.join(", ")}`, this.#connection.broker);
     }
     return leave;
@@ -514,7 +517,8 @@ function refusal(error: unknown, broker: Broker): BusError {
 function disconnected(code: number, { url }: Broker): BusError {
   if (code === codes.takenOver) return takenOver(url);
   return new BusError("closed", `The broker at ${url} closed the connection (reason 0x${code.toString(16)})`, {
-    hint: seeLog,
+    hint:
+      code === codes.forbidden ? "Allow zapd's topics in the broker's ACL: src/mqtt/README.md has one to copy" : seeLog,
   });
 }
 

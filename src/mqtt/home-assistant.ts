@@ -98,6 +98,9 @@ export class HomeAssistant {
   /** Inputs by device, with what they depend on: reading them asks the device, so that it is not done with every change. */
   readonly #inputs = new Map<string, { readonly of: string; readonly inputs: readonly Input[] }>();
 
+  /** Whether a broker may still be asked for what was published while discovery was on. */
+  #mayClear = true;
+
   constructor(options: HomeAssistantOptions) {
     this.#options = options;
   }
@@ -132,14 +135,19 @@ export class HomeAssistant {
     });
   }
 
-  /** Clears the payloads from when discovery was on. */
+  /**
+   * Clears the payloads from when discovery was on. Some brokers close the connection of a client that subscribes to what it may
+   * not: what was not answered once is not asked again.
+   */
   async clearDisabled(bus: Bus, deviceIds: readonly string[], signal: AbortSignal): Promise<void> {
-    if (this.#options.settings.home_assistant || deviceIds.length === 0) return;
+    if (this.#options.settings.home_assistant || deviceIds.length === 0 || !this.#mayClear) return;
+    this.#mayClear = false;
     const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
     const leave = await bus.subscribe([...topics], ({ topic, payload, retained }) => {
       if (!retained || payload.length === 0 || !topics.delete(topic)) return;
       bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
     });
+    this.#mayClear = true;
     await sleep(settleMs, signal);
     await leave();
   }

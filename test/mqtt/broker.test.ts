@@ -182,6 +182,18 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     });
   });
 
+  test("a broker that closes the connection for a subscription has ended it, and is asked to allow zapd's topics", async () => {
+    using strict = await answering((socket) =>
+      socket.once("data", () => {
+        socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        socket.once("data", () => socket.end(Buffer.from([0xe0, 2, 0x87, 0])));
+      }),
+    );
+    const bus = await connectBus(strict.broker, { clientId: "a" });
+    await expect(bus.subscribe(["t"], () => {})).rejects.toMatchObject({ reason: "closed" });
+    expect(await bus.ended).toMatchObject({ reason: "closed", hint: expect.stringContaining("ACL") });
+  });
+
   test("an accepted connection that is lost is the network's; one that the broker closes is in its log", async () => {
     for (const [end, reason, hint] of [
       ["resetAndDestroy", "unreachable", "Check the broker, and the network between it and zapd"],

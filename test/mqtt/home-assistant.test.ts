@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Client } from "../../src/api/client.ts";
 import type { App, Device, Input, State } from "../../src/api/schemas.ts";
+import { type Bus, BusError } from "../../src/mqtt/bus.ts";
 import {
   type DiscoveryInput,
   discoveryPayload,
@@ -327,5 +328,13 @@ describe("the retained document", () => {
     expect([...broker.kept.keys()]).toEqual([other]);
     // What was told anew meanwhile would be taken away with it, were it heard for ever.
     expect(broker.subscriptions.size).toBe(0);
+  });
+
+  test("is not cleared again where the broker has closed the connection for it", async () => {
+    const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
+    const strict = { subscribe: () => Promise.reject(new BusError("closed", "closed")) };
+    const clear = (bus: object) => homeAssistant.clearDisabled(bus as Bus, [id], neverAborted);
+    await expect(clear(strict)).rejects.toThrow("closed");
+    await clear(strict);
   });
 });
