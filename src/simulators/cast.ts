@@ -272,8 +272,9 @@ export class CastSimulator extends SimulatedSet {
     } else if (destination === this.#session?.transportId && namespace === MEDIA && this.#session.app.media !== false) {
       // Some apps only broadcast what a command has changed (thibauts/node-castv2-client#64).
       const toAll = (response: JsonObject) =>
-        type === "GET_STATUS" && this.#send(client, destination, "*", namespace, { ...response, requestId: undefined });
-      this.#handleMedia(content, this.#session.app.numbers === false ? toAll : answer);
+        (type === "GET_STATUS" || type === "LOAD" || response["type"] !== "MEDIA_STATUS") &&
+        this.#send(client, destination, "*", namespace, { ...response, requestId: undefined });
+      this.#handleMedia(content, this.#session.app.numbers === "none" ? toAll : answer);
     }
   }
 
@@ -356,6 +357,11 @@ export class CastSimulator extends SimulatedSet {
       const isPlayer = this.#session?.app.plays !== false;
       const failed = isPlayer ? this.#player.load(objectIn(content["media"])) : "LOAD_FAILED";
       // The status is broadcast before the response.
+      if (failed !== null && this.#options.reportsLoading) {
+        // What a request changes may be reported under its number (home-assistant/core#16319).
+        answer(this.#mediaStatus(requestId));
+        this.#player.end("ERROR");
+      }
       return answer(
         failed === null
           ? this.#mediaStatus(requestId)
@@ -370,7 +376,7 @@ export class CastSimulator extends SimulatedSet {
           : { type: "INVALID_REQUEST", requestId, reason },
       );
     }
-    const refused = this.#player.command(String(type), content);
+    const refused = this.#session?.app.refuses ? "INVALID_COMMAND" : this.#player.command(String(type), content);
     this.emit("media", String(type).toLowerCase().replace("queue_update", "skip"));
     answer(refused === null ? this.#mediaStatus(requestId) : { type: "INVALID_REQUEST", requestId, reason: refused });
   }
@@ -449,7 +455,7 @@ export class CastSimulator extends SimulatedSet {
   #broadcastMediaStatus(): void {
     if (!this.#session) return;
     const { app, transportId } = this.#session;
-    this.#broadcast(transportId, MEDIA, this.#mediaStatus(app.numbers === false ? undefined : 0));
+    this.#broadcast(transportId, MEDIA, this.#mediaStatus(app.numbers === undefined ? 0 : undefined));
   }
 
   /** Sends to all clients connected to `source`, addressed to `*`: some senders accept status only in broadcasts (3.5). */

@@ -21,7 +21,7 @@ import {
 import { serviceNames } from "../services.ts";
 import { prove } from "./identity.ts";
 import type { CastMemory, CastTarget } from "./memory.ts";
-import { abilities, describeState, type Media, positionOf, type Receiver } from "./protocol.ts";
+import { abilities, describeState, type Media, positionOf, type Receiver, readIdle } from "./protocol.ts";
 import { castServices, defaultReceiver, idsOf } from "./services.ts";
 import { CastSession, notPlaying } from "./session.ts";
 
@@ -225,7 +225,7 @@ export class CastDevice {
     };
     const answer = await session.askApp(load, signal, loadTimeoutMs);
     const { type, detailedErrorCode: detail } = answer;
-    if (type === "LOAD_FAILED" || type === "ERROR")
+    if (type === "LOAD_FAILED" || type === "ERROR" || readIdle(answer) === "failed")
       throw new ZapdError(
         "unsupported_media",
         `could not load the file as ${mime}${typeof detail === "number" ? ` (error ${detail})` : ""}`,

@@ -96,12 +96,20 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
   ["BUFFERING", "buffering"],
 ]);
 
+/** What the status of an idle player says of a file that it was sent; `former`: that what played before has ended for it. */
+export function readIdle(message: Json): "loading" | "failed" | "former" | null {
+  const [{ playerState, idleReason, extendedStatus } = {} as Json] = listOf(message, "status", 1);
+  if (playerState !== "IDLE") return null;
+  // A player that loads a file says that it is idle (home-assistant/core#13483, home-assistant-libs/pychromecast#225).
+  if (asJson(extendedStatus)["playerState"] === "LOADING") return "loading";
+  return idleReason === "ERROR" ? "failed" : idleReason === "INTERRUPTED" ? "former" : null;
+}
+
 /** Reads a status, which leaves out what has not changed since `before`; `null` where nothing is loaded. */
 export function readMedia(message: Json, before: Media | null, now = performance.now()): Media | null {
   const [report = {}] = listOf(message, "status", 1);
-  const { mediaSessionId, playerState, media, extendedStatus } = report;
-  // A player that loads a file says that it is idle (home-assistant/core#13483, home-assistant-libs/pychromecast#225).
-  const isLoading = playerState === "IDLE" && asJson(extendedStatus)["playerState"] === "LOADING";
+  const { mediaSessionId, playerState, media } = report;
+  const isLoading = readIdle(message) === "loading";
   const status = isLoading ? "buffering" : statuses.get(text(playerState) ?? "");
   if (typeof mediaSessionId !== "number" || status === undefined) return null;
   const same = before?.sessionId === mediaSessionId ? before : null;

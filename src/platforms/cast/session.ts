@@ -7,12 +7,21 @@ import { ZapdError } from "../../api/errors.ts";
 import { orAborted, sleep } from "../../system/sleep.ts";
 import { type FramedConnection, openFramed } from "../../transport/framed.ts";
 import { deadline } from "../../transport/http.ts";
-import { asJson, isJson, type Json, readJson, text } from "../../transport/json.ts";
+import { asJson, isJson, type Json, listOf, readJson, text } from "../../transport/json.ts";
 import { RpcSession } from "../../transport/rpc.ts";
 import type { ConnectionEnd } from "../../transport/sliced-connection.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { decode, encode, framing } from "./frames.ts";
-import { type Media, namespaces, type Receiver, readId, readMedia, readReceiver, receiverId } from "./protocol.ts";
+import {
+  type Media,
+  namespaces,
+  type Receiver,
+  readId,
+  readIdle,
+  readMedia,
+  readReceiver,
+  receiverId,
+} from "./protocol.ts";
 
 type Host = Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
 
@@ -23,8 +32,30 @@ const silenceTimeoutMs = 12_000;
 const senderId = "sender-0";
 /** An app answers soon, or never supports this request. */
 const mediaTimeoutMs = 1_500;
+/** A file that has not failed by then, and still loads, may take minutes. */
+const loadingTimeoutMs = 5_000;
+/** The answer of an app that names requests follows what it tells all senders without a name. */
+const unnamedAnswerMs = 1_000;
 /** Not all devices answer requests for their identity. */
 const infoTimeoutMs = 1_000;
+
+/** The answers to media requests that are no status (Google Cast, Media Playback Messages). */
+const refusals: ReadonlySet<unknown> = new Set([
+  "INVALID_PLAYER_STATE",
+  "INVALID_REQUEST",
+  "LOAD_FAILED",
+  "LOAD_CANCELLED",
+  "ERROR",
+]);
+
+/** A file that the running app was sent. */
+interface Load {
+  readonly id: number;
+  /** The media session that ends for it. */
+  readonly former: number | undefined;
+  /** The app has said that it loads. */
+  isLoading: boolean;
+}
 
 export class CastSession extends RpcSession<Json, FramedConnection> {
   readonly #address: Address;
@@ -40,8 +71,11 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #joined: string | null = null;
   /** Aborted when the running app is left: it answers no more. */
   #left = new AbortController();
-  /** The ids of the requests to it, the oldest first. Without LOAD: the app that loads files names the request in its answer. */
-  readonly #mediaRequests = new Set<unknown>();
+  /** The requests to it by their ids, the oldest first. */
+  readonly #mediaRequests = new Map<unknown, unknown>();
+  #load: Load | null = null;
+  /** It has named a request in what it sent. */
+  #namesRequests = false;
   /** The transport that has not answered; it is not waited for again. */
   #unresponsive: string | null = null;
   #changed: () => void = () => {};
@@ -99,9 +133,14 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const numbered = { ...message, [namespace === namespaces.setup ? "request_id" : "requestId"]: id };
     const send = (line: FramedConnection) => line.send(bytesOf(namespace, destination, numbered));
     const answer = this.sendRequest(id, send, deadline(withinMs, signal));
-    if (namespace !== namespaces.media || message["type"] === "LOAD") return answer;
-    this.#mediaRequests.add(id);
-    return answer.finally(() => this.#mediaRequests.delete(id));
+    if (namespace !== namespaces.media) return answer;
+    const { type } = message;
+    this.#mediaRequests.set(id, type);
+    if (type === "LOAD") this.#load = { id, former: this.#media?.sessionId, isLoading: false };
+    return answer.finally(() => {
+      this.#mediaRequests.delete(id);
+      if (this.#load?.id === id) this.#load = null;
+    });
   }
 
   /** A media request to the running app. Fails with `device_refused` where no app that plays media runs. */
@@ -166,19 +205,64 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     if (destination !== senderId && destination !== "*") return;
     if (namespace === namespaces.connection) return type === "CLOSE" ? this.#closed(source) : undefined;
     if (namespace === namespaces.receiver && type === "RECEIVER_STATUS") this.#receiverChanged(readReceiver(message));
-    let id = message["requestId"] ?? message["request_id"];
-    if (namespace === namespaces.media && type === "MEDIA_STATUS" && source === this.#joined) {
-      // Some apps name no request in their answers (thibauts/node-castv2-client#64), and answer in order. Whether a command had
-      // its effect is read back, so that a status that somebody else caused confirms nothing.
-      id ??= this.#mediaRequests.values().next().value;
-      this.#mediaRequests.delete(id);
+    if (namespace === namespaces.media && source === this.#joined) return this.#handleMedia(message, destination);
+    // It precedes the answer (3.3).
+    if (type === "LAUNCH_STATUS") return;
+    this.pendingRequest(message["requestId"] ?? message["request_id"])?.resolve(message);
+  }
+
+  /**
+   * A message of the running app. Some apps name no request in their answers (thibauts/node-castv2-client#64), and answer in
+   * order. Whether a command had its effect is read back, so that a status that somebody else caused confirms nothing.
+   */
+  #handleMedia(message: Json, destination: string): void {
+    const type = message["type"] ?? message["responseType"];
+    const { requestId } = message;
+    // 0 is a broadcast (3.2).
+    const named = requestId === 0 ? undefined : requestId;
+    this.#namesRequests ||= named !== undefined;
+    const isStatus = type === "MEDIA_STATUS";
+    if (isStatus) {
       this.#unresponsive = null;
       this.#media = readMedia(message, this.#media);
       this.#changed();
+      if (this.#load !== null && this.#answersLoad(this.#load, message, named)) return;
     }
-    // It precedes the answer (3.3).
-    if (type === "LAUNCH_STATUS") return;
-    this.pendingRequest(id)?.resolve(message);
+    if (named !== undefined) return this.pendingRequest(named)?.resolve(message);
+    const isAnswer = !this.#namesRequests || (!isStatus && destination === senderId);
+    if (isStatus ? !isAnswer && requestId === 0 : !isAnswer || !refusals.has(type)) return;
+    for (const [id, asked] of this.#mediaRequests) {
+      if (asked === (isStatus ? "LOAD" : "GET_STATUS")) continue;
+      if (isAnswer) {
+        this.#mediaRequests.delete(id);
+        return this.pendingRequest(id)?.resolve(message);
+      }
+      this.#answerLater(id, message, unnamedAnswerMs);
+    }
+  }
+
+  /** Answers a LOAD once the file has loaded or failed, or loads for long; whether the status answers nothing else. */
+  #answersLoad(load: Load, message: Json, named: unknown): boolean {
+    const idle = readIdle(message);
+    const [{ mediaSessionId } = {} as Json] = listOf(message, "status", 1);
+    const isNamed = named === load.id;
+    const isUnnamed = named === undefined && !this.#namesRequests;
+    if (idle === "loading") {
+      if (!isNamed && !isUnnamed) return false;
+      load.isLoading = true;
+      this.#answerLater(load.id, message, loadingTimeoutMs);
+      return true;
+    }
+    const isNew = isUnnamed && mediaSessionId !== undefined && mediaSessionId !== load.former;
+    const isOver = idle !== "former" && (isNamed || isNew || load.isLoading);
+    if (isOver) this.pendingRequest(load.id)?.resolve(message);
+    return isNamed || (isOver && named === undefined);
+  }
+
+  #answerLater(id: unknown, message: Json, ms: number): void {
+    const request = this.pendingRequest(id);
+    const timer = request && setTimeout(() => request.resolve(message), ms);
+    timer?.unref?.();
   }
 
   #receiverChanged(receiver: Receiver): void {
@@ -190,7 +274,9 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
       this.#join(transport);
       if (transport !== null) {
         this.#send(namespaces.connection, transport, { type: "CONNECT", origin: {} });
-        this.#send(namespaces.media, transport, { type: "GET_STATUS", requestId: ++this.#last });
+        // Its answer, too, is in the order of answers.
+        const asked = this.#ask(namespaces.media, transport, { type: "GET_STATUS" }, this.#left.signal, mediaTimeoutMs);
+        asked.catch(() => {});
       }
     }
     this.#changed();
@@ -209,6 +295,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     this.#joined = transport;
     this.#media = null;
     this.#mediaRequests.clear();
+    this.#load = null;
+    this.#namesRequests = false;
     this.#left.abort(closedApp());
     this.#left = new AbortController();
   }

@@ -9,8 +9,10 @@ export interface SimulatedCastApp {
   readonly media?: boolean;
   /** False for an app that refuses to load files. Default: it loads them. */
   readonly plays?: boolean;
-  /** False for an app that tells all senders what changes, and names no request in that. Default: it answers requests. */
-  readonly numbers?: boolean;
+  /** Which messages have a number. Default: all; without one, answers go to all senders. */
+  readonly numbers?: "answers" | "none";
+  /** It takes commands for what plays, and refuses them. */
+  readonly refuses?: boolean;
   /** It ends when a file is loaded or playback is stopped, without an answer. */
   readonly quits?: boolean;
 }

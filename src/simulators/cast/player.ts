@@ -90,10 +90,11 @@ export class Player {
     const fails = known?.fails ?? (PLAYED.test(contentType) ? null : "LOAD_FAILED");
     const text = `${fails === null ? "plays" : "cannot play"} ${contentId}`;
     this.#options.onEvent?.({ type: "load", text, url: contentId });
-    if (fails !== null) return fails;
+    const { reportsLoading } = this.#options;
     const durationMs = known?.durationMs === undefined ? 120_000 : known.durationMs;
-    this.#begin(media, durationMs, USUAL, this.#options.reportsLoading ? "LOADING" : "BUFFERING");
-    return null;
+    if (fails === null || reportsLoading)
+      this.#begin(media, durationMs, USUAL, reportsLoading ? "LOADING" : "BUFFERING");
+    return fails;
   }
 
   play(shown: SharedMedia): void {

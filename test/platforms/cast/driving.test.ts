@@ -39,9 +39,11 @@ describe.concurrent("what a Cast device plays", () => {
 
   test("a file that loads does not play yet; what is said of it then holds when it is loaded", async () => {
     const { set, connection, told } = await room({ reportsLoading: true, bufferMs: 60_000 });
-    await has(connection.media).play(film, never);
+    const played = has(connection.media).play(film, never);
+    await until("it loads", () => set.state.playback?.state === "LOADING");
     expect((await read(connection)).playback).toBeNull();
     set.pause();
+    await played;
     await until("it is told", () => told.states.at(-1)?.playback?.status === "paused");
     expect(told.states.at(-1)?.playback).toMatchObject({ title: "Film", duration_ms: 120_000 });
   });
@@ -62,6 +64,18 @@ describe.concurrent("what a Cast device plays", () => {
     );
     expect((await failure(play({ ...film, mime: null }, never))).code).toBe("unsupported_media");
     expect(set.state.playback).toBeNull();
+  });
+
+  test("a file that loads and then fails is refused, whichever messages of the app name a request", async () => {
+    for (const naming of [{}, { numbers: "answers" }, { numbers: "none" }] as const)
+      for (const reportsLoading of [true, false]) {
+        const apps = [{ appId: "CC1AD845", name: "Player", ...naming }];
+        const media = [{ url: film.url, fails: "LOAD_FAILED" as const }];
+        const { set, connection } = await room({ apps, media, reportsLoading });
+        expect((await failure(has(connection.media).play(film, never))).code).toBe("unsupported_media");
+        await has(connection.media).play({ ...film, url: "http://192.0.2.1/other.mp4" }, never);
+        expect(set.state.playback?.url).toBe("http://192.0.2.1/other.mp4");
+      }
   });
 
   test("ends with its app: a file is not waited for then, and a stop is done", async () => {
@@ -104,7 +118,7 @@ describe.concurrent("what a Cast device plays", () => {
   });
 
   test("obeys at once, too, where its app does not say which request it answers", async () => {
-    const apps = [{ appId: "233637DE", name: "YouTube", numbers: false }];
+    const apps = [{ appId: "233637DE", name: "YouTube", numbers: "none" as const }];
     const { set, connection } = await room({ apps, timeout: 1_000 });
     set.launch("233637DE");
     set.play();
@@ -118,6 +132,19 @@ describe.concurrent("what a Cast device plays", () => {
     }
     await has(connection.playback).do("stop", never);
     expect([(await read(connection)).playback, doneTo(set)]).toEqual([null, ["PAUSE", "PLAY", "QUEUE_UPDATE", "STOP"]]);
+  });
+
+  test("refuses, too, though it tells of something else first, or does not say what it refuses", async () => {
+    for (const numbers of ["answers", "none"] as const) {
+      const onEvent = ({ type }: { type: string }) => {
+        if (type === "media" && numbers === "answers") set.pause();
+      };
+      const apps = [{ appId: "233637DE", name: "YouTube", numbers, refuses: true }];
+      const { set, connection } = await room({ apps, onEvent });
+      set.launch("233637DE");
+      set.play();
+      expect((await failure(has(connection.playback).do("next", never))).code).toBe("device_refused");
+    }
   });
 
   test("a live stream is skipped in from where it is, though that is not shown", async () => {
