@@ -87,7 +87,7 @@ async function setLevel(registered: RegisteredSession, level: number, signal: Ab
   if (state.volume?.level === null)
     throw new ZapdError(
       "unsupported_operation",
-      "plays over a soundbar that does not report its volume: it accepts only volume steps",
+      "plays over a soundbar or an output whose volume it does not know: it accepts only volume steps",
       {
         hint: "Change it in steps: zapd volume +5 -d {device}",
       },

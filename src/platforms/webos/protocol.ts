@@ -112,7 +112,7 @@ export function readPower(payload: Payload): PowerReport {
   };
 }
 
-/** Volume in both shapes (2.4), 0 to 100; no level where that of the soundbar is not known (2.5). */
+/** Volume in both shapes (2.4), 0 to 100; no level where that of a soundbar or an output is not known (2.5). */
 export function readVolume(payload: Payload): { level: number | null; muted: boolean | null } {
   const from = volumeIn(payload);
   const level = number(from["volume"]);
@@ -126,11 +126,19 @@ export function readVolume(payload: Payload): { level: number | null; muted: boo
 }
 
 /**
- * Whether it plays over a soundbar whose level it does not know. Some TVs then report, and set, a level of their own, which
- * changes nothing (home-assistant/core#156874; `scenario` in the older shape: merdok/homebridge-webos-tv#283).
+ * Whether it plays over a soundbar or an output whose level it does not know. Some TVs then report, and set, a level of their
+ * own, which changes nothing (home-assistant/core#156874; merdok/homebridge-webos-tv#351, optical). In the older shape, where
+ * the sound goes is the `scenario`: that of the TV's speakers with others beside them (`tv_speaker_ext`) has the TV's own level
+ * (#283; openhab/openhab-addons#6411).
  */
-function hidesLevel({ soundOutput, scenario, volumeSyncable }: Json): boolean {
-  return (soundOutput === "external_arc" || /_arc$/.test(text(scenario) ?? "")) && volumeSyncable !== true;
+function hidesLevel({ soundOutput, scenario, volumeSyncable, adjustVolume, externalDeviceControl }: Json): boolean {
+  if (/^mastervolume_ext_/.test(text(scenario) ?? "")) return true;
+  if (volumeSyncable === true && externalDeviceControl !== false) return false;
+  return (
+    adjustVolume === false ||
+    soundOutput === "external_arc" ||
+    (soundOutput === "external_optical" && adjustVolume !== true)
+  );
 }
 
 /** The top of the TV's volume scale; 100 where it does not report it. */

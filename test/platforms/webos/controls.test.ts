@@ -56,9 +56,14 @@ describe("volume", () => {
     [{ volumeStatus: { volume: 10, soundOutput: "external_arc", volumeSyncable: false } }, null],
     [{ volumeStatus: { volume: 10, soundOutput: "external_arc", volumeSyncable: true } }, 10],
     [{ volumeStatus: { volume: 10, soundOutput: "tv_speaker" } }, 10],
+    [{ volumeStatus: { volume: 10, soundOutput: "external_optical" } }, null],
+    [{ volumeStatus: { volume: 10, soundOutput: "external_optical", adjustVolume: true } }, 10],
+    [{ volumeStatus: { volume: 10, soundOutput: "lineout", adjustVolume: false, externalDeviceControl: false } }, null],
     [{ volume: 10, scenario: "mastervolume_ext_speaker_arc" }, null],
+    [{ volume: 10, scenario: "mastervolume_ext_speaker_optical" }, null],
+    [{ volume: 10, scenario: "mastervolume_tv_speaker_ext" }, 10],
     [{ volume: 10, scenario: "mastervolume_tv_speaker" }, 10],
-  ])("a level that is not that of the soundbar is neither told nor set: %j", async (getVolume, level) => {
+  ])("a level that is not that of what plays the sound is neither told nor set: %j", async (getVolume, level) => {
     const asked: string[] = [];
     const one = await wordedLine({ getVolume }, undefined, (word) => void asked.push(word));
     expect((await state(one)).volume?.level).toBe(level);
