@@ -59,15 +59,15 @@ export class Apps {
     signal: AbortSignal,
   ): Promise<Confirmed> {
     const listed = this.#target.memory.apps?.find((app) => app.id === id);
-    const hasStatus = !listed?.native && (await unlessSlept(this.#rest.app(id, signal))) !== null;
+    const status = listed?.native ? null : await unlessSlept(this.#rest.app(id, signal));
     // The TV's own apps, whose ids have dots, have no status, and may be installed all the same.
-    const native = listed?.native ?? (!hasStatus && id.includes("."));
-    if (!hasStatus && !native) throw noSuchApp(id);
+    const native = listed?.native ?? (!status && id.includes("."));
+    if (status === null && !native) throw noSuchApp(id);
     const metaTag = metaTagOf(link);
     if (native || metaTag !== "") {
-      const status = await (await open()).launch(id, native, metaTag, signal);
-      if (status === 404) throw noSuchApp(id);
-      if (status !== null && status >= 400) throw refused({ status });
+      const answered = await (await open()).launch(id, native, metaTag, signal);
+      if (answered === 404) throw noSuchApp(id);
+      if (answered !== null && answered >= 400) throw refused({ status: answered });
     } else await this.#rest.launch(id, signal);
     if (native) return null;
     const confirmed = await until(() => this.#isShown(id, signal), { timeoutMs: shownTimeoutMs, everyMs: 200, signal });

@@ -77,7 +77,7 @@ class Traits {
   knowsNoKeys = false;
   /** The status with which it answers the launch of an app that it has; no source names another one. */
   launchStatus = 200;
-  /** The status of an app that it does not have: 404 (3.3), or 401, which was seen at a launch (balmli/com.samsung.smart#65). */
+  /** The status of an app that it does not have, or that has no state: 404 (3.3), or 401, which was seen at a launch (balmli/com.samsung.smart#65). */
   missingApp: 404 | 401 = 404;
   /** Opening the channel turns the set on. */
   socketWakes = false;

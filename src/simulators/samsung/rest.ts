@@ -14,7 +14,7 @@ export function answerRest(model: Model, request: IncomingMessage, _body: string
   const [, id = ""] = /^\/api\/v2\/applications\/([^/?]+)\/?$/.exec(url) ?? [];
   const app = APPS.find((one) => one.id === decoded(id));
   // Apps of type 4 have no state (3.3).
-  const status = app ? 404 : model.options.traits.missingApp;
+  const status = model.options.traits.missingApp;
   if (!app || app.type === 4) return void send(status, { code: status, message: "Not found", status });
   if (method === "POST" && !model.launch(app.id, "rest"))
     return void send(500, { code: 500, message: "Internal error", status: 500 });
