@@ -1,6 +1,6 @@
 /** Measures durations by clocks that nobody sets; `Date.now` is only for times that people read (SECURITY.md R13). */
 import { uptime } from "node:os";
-import { ZapdError } from "../api/errors.ts";
+import { hasCode, ZapdError } from "../api/errors.ts";
 
 export interface MachineClocks {
   /** Milliseconds; stops while the machine sleeps. */
@@ -102,11 +102,33 @@ export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
 export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): (error?: ZapdError) => void {
   const before = sleep?.sleepCount;
   return (error) => {
-    if (sleep?.sleepCount === before) return;
-    if (error) throw error;
-    const message = "The command was not sent, or not all of it: this machine slept meanwhile";
-    throw new ZapdError("device_timeout", message, { hint: "Send it again if it is still wanted", namesDevice: true });
+    if (sleep?.sleepCount !== before) throw error ?? partlySentError();
   };
+}
+
+/**
+ * Sends a command of several parts. `next` is called before each part but the first, and fails when the machine has slept since
+ * the begin; from then on no failure says that nothing was sent.
+ */
+export async function inParts<T>(send: (next: () => void) => Promise<T>): Promise<T> {
+  const watch = new SleepWatch();
+  const checkAwake = sleepCheck(watch);
+  let isPartSent = false;
+  try {
+    return await send(() => {
+      isPartSent = true;
+      checkAwake();
+    });
+  } catch (error) {
+    throw isPartSent && hasCode(error, "device_busy") ? partlySentError() : error;
+  } finally {
+    watch.end();
+  }
+}
+
+function partlySentError(): ZapdError {
+  const message = "The command was not sent, or not all of it: this machine slept meanwhile";
+  return new ZapdError("device_timeout", message, { hint: "Send it again if it is still wanted", namesDevice: true });
 }
 
 /** The failure of a command that is not sent because it waited while the machine slept. */

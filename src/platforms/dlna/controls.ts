@@ -1,6 +1,6 @@
 /** Commands to a renderer (players.md 8, 9), and the meaning of its faults. */
 import { ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { inParts, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
@@ -68,24 +68,30 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
   const load = () => renderer.command("transport", "SetAVTransportURI", signal, uri);
   const play = () => renderer.command("transport", "Play", signal, { Speed: "1" });
   try {
-    const loading = load().catch(async (error: unknown) => {
-      if (!isFault(error, faults.locked, faults.unready)) throw error;
-      // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
-      await unlessSlept(controlPlayer(renderer, "stop", signal));
-      await load();
-    });
-    await unlessSlept(loading);
-    await play().catch(async (error: unknown) => {
-      if (!isFault(error, faults.unready)) throw error;
-      // It is still loading the file, or is already playing it, like a renderer that was playing before (AVTransport:1, 2.4.1;
-      // seen with rygel). The refused command had no effect, so sending it again does not do it twice.
-      let state: string | undefined;
-      const isReady = async () => {
-        state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
-        return state !== "TRANSITIONING";
-      };
-      await unlessSlept(until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal }));
-      if (state !== "PLAYING") await play();
+    await inParts(async (next) => {
+      await load().catch(async (error: unknown) => {
+        if (!isFault(error, faults.locked, faults.unready)) throw error;
+        // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
+        next();
+        await controlPlayer(renderer, "stop", signal);
+        next();
+        await load();
+      });
+      next();
+      await play().catch(async (error: unknown) => {
+        if (!isFault(error, faults.unready)) throw error;
+        // It is still loading the file, or is already playing it, like a renderer that was playing before (AVTransport:1, 2.4.1;
+        // seen with rygel). The refused command had no effect, so sending it again does not do it twice.
+        let state: string | undefined;
+        const isReady = async () => {
+          state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
+          return state !== "TRANSITIONING";
+        };
+        await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
+        if (state === "PLAYING") return;
+        next();
+        await play();
+      });
     });
   } catch (error) {
     throw explainMediaError(error, item);

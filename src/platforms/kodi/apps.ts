@@ -1,6 +1,6 @@
 /** Add-ons, favourites, channels and files: listed, launched and stopped, each with its effect read back (players.md 7.2, 7.3). */
 import { ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { inParts, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
 import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
@@ -207,13 +207,16 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
 /** Presses Home until it is shown: a folder that is still being opened swallows the key, or comes up after it. */
 export async function goHome(device: KodiDevice, signal: AbortSignal): Promise<void> {
   const isHome = async () => (await windowOf(device, signal)).id === homeWindow;
-  for (let round = 0; round < homePresses; round++) {
-    await unlessSlept(refuseIfDialog(device, signal));
-    await device.command("Input.Home", {}, signal);
-    if (await until(isHome, { timeoutMs: homeTimeoutMs, signal })) return;
-  }
-  await blameDialog(device, signal);
-  throw noEffect("accepted the key, but does not show its home screen");
+  await inParts(async (next) => {
+    for (let round = 0; round < homePresses; round++) {
+      if (round > 0) next();
+      await unlessSlept(refuseIfDialog(device, signal));
+      await device.command("Input.Home", {}, signal);
+      if (await until(isHome, { timeoutMs: homeTimeoutMs, signal })) return;
+    }
+    await blameDialog(device, signal);
+    throw noEffect("accepted the key, but does not show its home screen");
+  });
 }
 
 function notInstalled(what: string): ZapdError {

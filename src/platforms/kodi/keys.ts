@@ -1,6 +1,6 @@
 /** The keys of a Kodi (players.md 9); the effect of a key is read back where Kodi shows it. */
 import { hasReason, ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { inParts, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { isJson, type Json } from "../../transport/json.ts";
 import { type Key, noEffect, type PlaybackCommand } from "../platform.ts";
@@ -72,8 +72,14 @@ async function refuseWithoutTuner(device: KodiDevice, signal: AbortSignal): Prom
 const openTuner: Press = async (device, signal) => {
   await refuseWithoutTuner(device, signal);
   const open = () => device.command("Input.ExecuteAction", { action: "playpvrtv" }, signal);
-  if (await unlessSlept(isScreenSaverOn(device, signal))) await unlessSlept(open());
-  await open();
+  const coversScreen = await unlessSlept(isScreenSaverOn(device, signal));
+  await inParts(async (next) => {
+    if (coversScreen) {
+      await open();
+      next();
+    }
+    await open();
+  });
   const isLive = async () => (await readPlayer(device, signal))?.live === true;
   if (!(await until(isLive, { timeoutMs: 6_000, signal })))
     throw noEffect("accepted the key, but does not show a channel");

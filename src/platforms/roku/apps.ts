@@ -1,6 +1,6 @@
 /** Apps of a Roku: launched, stopped and reloaded, each with its effect read back (protocols/roku.md 1.4, 1.5, 1.8). */
 import { hasCode, ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { inParts, unlessSlept } from "../../system/clock.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
@@ -64,8 +64,13 @@ export class RokuApps {
     const app = await unlessSlept(this.active(signal));
     // A set in standby shows nothing, whatever it answers, and a key may turn it on.
     if (app === null || this.#ecp.inStandby) return null;
-    if (app && app.type !== "input" && app.type !== "tuner") await this.#exit(app.platformId, signal);
-    await this.#home(signal);
+    await inParts(async (next) => {
+      if (app && app.type !== "input" && app.type !== "tuner") {
+        await this.#exit(app.platformId, signal);
+        next();
+      }
+      await this.#home(signal);
+    });
     return app ?? null;
   }
 
@@ -73,11 +78,16 @@ export class RokuApps {
   async reload(params: DeepLink, signal: AbortSignal): Promise<PlatformApp> {
     const dev = await unlessSlept(this.sideloaded(signal));
     this.#ecp.mustBeOn();
-    if ((await unlessSlept(this.active(signal)))?.type === "dev") {
-      await this.#exit(dev.platformId, signal);
-      await this.#home(signal);
-    }
-    await this.start(params, signal);
+    const isRunning = (await unlessSlept(this.active(signal)))?.type === "dev";
+    await inParts(async (next) => {
+      if (isRunning) {
+        await this.#exit(dev.platformId, signal);
+        next();
+        await this.#home(signal);
+        next();
+      }
+      await this.start(params, signal);
+    });
     await this.#isShown((app) => app?.type === "dev", heavyAppMs, signal);
     await sleep(reloadCheckDelayMs, signal);
     const shown = await this.active(signal);

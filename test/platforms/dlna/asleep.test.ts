@@ -39,3 +39,15 @@ test.each(commands)("%s, while what is asked first was awaited, is not sent", as
   expect(await sent).toMatch(/^device_busy: did not get the command/);
   expect(set.commands).toEqual([]);
 });
+
+test("a file that it was given before, is not played, and the failure says that something was sent", async () => {
+  const onEvent = () => {
+    passed.ms += 8_000;
+  };
+  const set = createDlnaSimulator({ name: "Speaker", uuid: randomUUID(), ssdp: false, onEvent });
+  await set.start();
+  const { connection } = await lineTo(dlna, set, { lead: { host: set.host, port: set.port, path: set.path } });
+  const failed = await failureOf(Promise.resolve(connection.media?.play(film, never)));
+  expect(failed).toStartWith("device_timeout: The command was not sent, or not all of it");
+  expect(set.state).toMatchObject({ uri: film.url, transport: "STOPPED" });
+});

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
-import type { Connection } from "../../../src/platforms/platform.ts";
+import type { Connection, Key } from "../../../src/platforms/platform.ts";
 import { has } from "../../contract/bench.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
@@ -215,3 +215,35 @@ test.each(slept)("%s is not sent when the machine slept while the answer to %s w
   expect(await failureOf(Promise.resolve(send(connection)))).toMatch(/^device_busy: did not get the command/);
   expect(set.asked.filter((method) => !/\.Get[A-Z]/.test(method))).toEqual([]);
 });
+
+/** What is answered to the part of a command before which it slept, and what had been sent by then. */
+const sleptMidway: readonly [string, Readonly<Record<string, Said>>, readonly string[], Key][] = [
+  [
+    "a second Home",
+    { "GUI.GetProperties": () => ({ currentwindow: { id: 10_025, label: "" } }) },
+    ["Input.Home"],
+    "home",
+  ],
+  [
+    "a tuner behind a screen saver",
+    { ...tunerShowing(11), "XBMC.GetInfoBooleans": () => ({ "System.ScreenSaverActive": true }) },
+    ["Input.ExecuteAction"],
+    "input-tuner",
+  ],
+];
+
+test.each(sleptMidway)(
+  "of %s, the rest is not sent after a sleep of this machine, and the failure says so",
+  async (...row) => {
+    const [, answers, sent, key] = row;
+    const first = () => {
+      passed.ms += 8_000;
+      return "OK";
+    };
+    const { connection, set } = await connect({ ...answers, "Input.Home": first, "Input.ExecuteAction": first });
+    set.asked.length = 0;
+    const failed = await failureOf(Promise.resolve(connection.keys?.press(key, never)));
+    expect(failed).toStartWith("device_timeout: The command was not sent, or not all of it");
+    expect(set.asked.filter((method) => !/\.Get[A-Z]/.test(method))).toEqual([...sent]);
+  },
+);
