@@ -220,7 +220,7 @@ export async function pressKeys(
   const task: Task<{ sent: number; duration_ms: number }> = {
     activity: "running a sequence",
     timeoutMs: delaysMs + tasks.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0),
-    hasStarted: () => progress.sent > 0,
+    hasStarted: () => progress.sent > 0 || tasks[0]?.hasStarted?.() === true,
     callerTexts: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
     ...(needs && { needs }),
     ...(accepts && { accepts }),

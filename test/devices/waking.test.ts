@@ -281,11 +281,13 @@ describe("a command to a device that is asleep", () => {
     expect(house.set.done).toEqual([]);
   });
 
-  test("power-on calls it once, and does not call again when that was in vain", async () => {
+  test("power-on calls it once, also as the first of a sequence, and does not call again when that was in vain", async () => {
     await fallAsleep();
     wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake within 30 s"));
     await failureOf(press("power-on"));
-    expect(house.set.done).toEqual(["called asked 30"]);
+    const sequence = house.actions.sequence(tv, ["power-on", "home"], 0, { signal: neverAborted });
+    expect(await failureOf(sequence)).toContain("0 of 2 keys were sent");
+    expect(house.set.done).toEqual(["called asked 30", "called asked 30"]);
   });
 
   test("a sequence wakes it before its first key, and is not begun again when a later one finds it silent", async () => {
