@@ -3,16 +3,20 @@
  * own address is where it was reached.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Hono } from "hono";
 import { createClient } from "../../src/api/client.ts";
+import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { createZapd } from "../../src/zapd.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { requestOf, send } from "../support/raw-http.ts";
+import { saidBy } from "../support/said.ts";
 import { root } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-embed-"));
@@ -135,6 +139,30 @@ test("it does all in a program of Node 20, which lacks some of the language", as
   `;
   const { stdout } = spawnSync(process.execPath, ["-e", script], { cwd: folder, encoding: "utf8" });
   expect(stdout).toBe("200 200 200\n");
+});
+
+test("stop() leaves no timer that keeps its program alive", async () => {
+  const cast = createCastSimulator({ name: "Speaker", host: "127.0.0.62", mdns: false });
+  const webos = createWebosSimulator({ name: "Kitchen", host: "127.0.0.63", ssdp: false });
+  await Promise.all([cast.start(), webos.start()]);
+  const script = `
+    const { createZapd } = await import(${JSON.stringify(join(root, "src/zapd.ts"))});
+    const zapd = await createZapd(${JSON.stringify({ ...common, state: join(folder, "stopped") })});
+    const post = async (path, body) =>
+      console.log((await zapd.request("/v1/devices" + path, { method: "POST", body: JSON.stringify(body) })).status);
+    await post("", { name: "Speaker", platform: "cast", host: "${cast.host}", port: ${cast.port} });
+    await post("", { name: "Kitchen", platform: "webos", host: "${webos.host}", port: ${webos.ports.secure} });
+    await Promise.all([post("/Kitchen/pair", { begin: true }), zapd.request("/v1/devices/Speaker/state")]);
+    await zapd.stop();
+    console.log(process.getActiveResourcesInfo());
+  `;
+  const deno = join(root, "node_modules/.bin/deno");
+  const child = spawn(deno, ["run", "--allow-all", "--unstable-net", "-"], { cwd: root });
+  const said = saidBy(child);
+  child.stdin.end(script);
+  await once(child, "close");
+  await Promise.all([cast.stop(), webos.stop()]);
+  expect(said.all).toBe("200\n200\n200\n[]\n");
 });
 
 test("served as a module it starts with the next request, when the config that prevented it is corrected; its waits are shorter than its idle limit", () => {

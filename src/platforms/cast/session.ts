@@ -170,8 +170,10 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
       if (!readDeviceInfo([answer]).ids.includes(wanted)) throw new Error("not the wanted id");
     });
     // Not all devices answer both: after the first answer, the other is waited for only a little longer.
-    const waited = Promise.any(asked).then(() => sleep(infoTimeoutMs, signal));
+    const over = new AbortController();
+    const waited = Promise.any(asked).then(() => sleep(infoTimeoutMs, over.signal));
     await Promise.race([Promise.any([...confirming, waited]).catch(() => {}), Promise.allSettled(asked)]);
+    over.abort();
     signal.throwIfAborted();
     return readDeviceInfo(answers.filter(isJson));
   }

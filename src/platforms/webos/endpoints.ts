@@ -4,6 +4,7 @@
  */
 import { textOf, ZapdError } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
+import { deadline } from "../../transport/http.ts";
 import { text } from "../../transport/json.ts";
 import { handshakeTimedOut } from "../../transport/websocket.ts";
 import type { Address, Lead, PlatformHost, Ports, SsdpAnswer } from "../platform.ts";
@@ -107,8 +108,7 @@ async function greet(
   signal: AbortSignal,
   { tellsUuid = false, prove }: GreetOptions,
 ): Promise<Greeting> {
-  const late = AbortSignal.timeout(platformHost.requestTimeoutMs());
-  const within = AbortSignal.any([signal, late]);
+  const within = deadline(platformHost.requestTimeoutMs(), signal);
   let session: WebosSession | undefined;
   try {
     session = await new WebosSession(endpoint, platformHost).open(within);
@@ -122,7 +122,7 @@ async function greet(
     if (signal.aborted) throw signal.reason;
     if (failedProof(error)) throw error;
     if (isOver) throw turningOffOrStarting();
-    throw late.aborted ? handshakeTimedOut() : error;
+    throw within.aborted ? handshakeTimedOut() : error;
   }
 }
 

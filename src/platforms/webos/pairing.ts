@@ -89,10 +89,12 @@ export async function pairWebos(
     greeted.session.destroy();
   };
   done.catch(() => {}).finally(prompt.resolve);
-  await Promise.race([prompt.promise, sleep(promptDelayMs, signal)]).catch((error: unknown) => {
-    cancel();
-    throw error;
-  });
+  await Promise.race([prompt.promise, sleep(promptDelayMs, AbortSignal.any([signal, over.signal]))]).catch(
+    (error: unknown) => {
+      cancel();
+      throw error;
+    },
+  );
   return { step: "confirm", expiresMs: promptTimeoutMs, done, cancel };
 }
 
