@@ -14,8 +14,8 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   });
 }
 
-/** A signal that never aborts. */
-export const neverAborted = new AbortController().signal;
+/** A signal that never aborts. It keeps no listeners: Node warns of a leak at the eleventh. */
+export const neverAborted: AbortSignal = Object.assign(new AbortController().signal, { addEventListener() {} });
 
 /** Awaits `work`, but rejects with the reason of the signal as soon as that aborts; `work` then goes on unobserved. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

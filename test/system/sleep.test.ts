@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { until } from "../../src/system/sleep.ts";
+import { neverAborted, orAborted, until } from "../../src/system/sleep.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 const never = new AbortController().signal;
@@ -38,4 +38,13 @@ test("who is gone does not wait, and what fails fails it", async () => {
   expect(await waiting).toBe("gone");
   const failing = until(() => Promise.reject(new Error("broken")), { timeoutMs: 60_000, signal: never });
   expect(await failing.catch(({ message }: Error) => message)).toBe("broken");
+});
+
+test("the signal that never aborts keeps no listeners, of which Node would warn", () => {
+  const kept = EventTarget.prototype.addEventListener;
+  let added = 0;
+  EventTarget.prototype.addEventListener = () => void added++;
+  for (const signal of [never, neverAborted]) void orAborted(new Promise(() => {}), signal);
+  EventTarget.prototype.addEventListener = kept;
+  expect(added).toBe(1);
 });
