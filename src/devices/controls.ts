@@ -56,7 +56,7 @@ export function controlPlayback(
           : (statuses?.includes(playback?.status ?? "stopped") ?? false);
       const effect = { parts: playbackParts, isReported: !hidesPlayback(connection), isDone };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
-      const { playback = null } = device.lastState ?? {};
+      const { playback = null } = device.lastState.view ?? {};
       return { playback, confirmed: what === "seek" || statuses ? confirmed : null };
     },
   });

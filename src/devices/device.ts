@@ -18,7 +18,7 @@ import type { AppChanges, Catalog } from "./catalog.ts";
 import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
 import { fillHint, withDeviceName } from "./failures.ts";
-import type { Cause, Feed } from "./feed.ts";
+import type { Feed } from "./feed.ts";
 import { HeldKey } from "./hold.ts";
 import { LastState } from "./last-state.ts";
 import type { Leases } from "./leases.ts";
@@ -51,9 +51,11 @@ export class Device {
   readonly id: string;
   /** The key that a caller holds down. */
   readonly heldKey = new HeldKey();
+  /** What its endpoints have reported of its state, without asking it. */
+  readonly lastState: LastState;
+  readonly catalog: Catalog;
   readonly #deps: DeviceDependencies;
   readonly #queue: Queue;
-  readonly #lastState: LastState;
   readonly #reads: Reads;
   /** Grows with each command that ends: a read that began before is not shared with later callers. */
   #commandCount = 0;
@@ -73,18 +75,18 @@ export class Device {
     this.id = records[0].id;
     this.#endpoints = new EndpointSet(deps, records);
     this.#queue = new Queue(deps.sleep);
-    const { catalog, feed } = deps;
-    this.#lastState = new LastState({
+    this.catalog = deps.catalog;
+    this.lastState = new LastState({
       deviceId: this.id,
-      catalog,
-      feed,
+      catalog: deps.catalog,
+      feed: deps.feed,
       endpoints: () => this.#endpoints,
       onObserved: (isNew) => this.#watch?.stateObserved(isNew),
     });
     this.#reads = new Reads({
       endpoints: () => this.#endpoints,
       candidates: (task) => this.#candidates(task),
-      lastState: this.#lastState,
+      lastState: this.lastState,
       commandCount: () => this.#commandCount,
     });
     this.update();
@@ -119,15 +121,6 @@ export class Device {
   /** The record of its leading endpoint; of a removed device, the last one. */
   get record(): DeviceRecord {
     return this.leading.record;
-  }
-
-  get catalog(): Catalog {
-    return this.#deps.catalog;
-  }
-
-  /** Milliseconds that one answer of a device may take. */
-  get timeoutMs(): number {
-    return this.leading.timeoutMs;
   }
 
   /** What works on it now, over any of its endpoints. */
@@ -242,15 +235,15 @@ export class Device {
         this.checkLease(turn.lease);
         hasStarted = true;
         this.#isEffectSeen = false;
-        this.#lastState.command = commandOf(turn, Number.POSITIVE_INFINITY);
+        this.lastState.command = commandOf(turn, Number.POSITIVE_INFINITY);
         return this.#countAsUse(this.#run(task, signal));
       });
     } catch (error) {
       throw hasStarted ? error : withDeviceName(error, this.record, task.activity);
     } finally {
       this.#commandCount++;
-      if (hasStarted && this.#lastState.command?.id === turn.action)
-        this.#lastState.command = commandOf(turn, performance.now());
+      if (hasStarted && this.lastState.command?.id === turn.action)
+        this.lastState.command = commandOf(turn, performance.now());
       if (hasStarted && !this.#isEffectSeen) this.#watch?.afterCommand(task.changes ?? stateParts);
       this.#closeIfRemoved();
     }
@@ -290,7 +283,7 @@ export class Device {
       return this.#attempt(endpoint, task, signal);
     }
     // It was woken, and is on.
-    this.observe({ power: "on" }, "command", endpoint);
+    this.lastState.observe({ power: "on" }, "command", endpoint);
     return whenOff.result;
   }
 
@@ -313,11 +306,11 @@ export class Device {
     const isReported = presence.reportedPowerSince(startedAt);
     // Only a device that is on takes most commands, so an older report that it is off no longer counts.
     if (presence.isOff && !isReported && whenOff?.wake !== false)
-      this.observe({ power: "unknown" }, "command", endpoint);
+      this.lastState.observe({ power: "unknown" }, "command", endpoint);
     // A platform that turns its device off itself has reported that; others press the key after their report.
     const isTurnedOff = presence.isOff && isReported && endpoint.isKnown && endpoint.connection.power?.off;
     if (resultingState && !(isTurnedOff && resultingState.power !== "on"))
-      this.observe(resultingState, "command", endpoint);
+      this.lastState.observe(resultingState, "command", endpoint);
     return result;
   }
 
@@ -376,32 +369,7 @@ export class Device {
   /** The effect of a command, as it was read back from the device. */
   confirmEffect(patch: Partial<PlatformState>, isAsWanted: boolean, endpoint: Endpoint): void {
     this.#isEffectSeen = isAsWanted;
-    this.observe(patch, "command", endpoint);
-  }
-
-  /** Takes what one of its endpoints reports of its state. */
-  observe(patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint): void {
-    this.#lastState.observe(patch, cause, endpoint);
-  }
-
-  /** The state parts that were ever observed, without asking the device. */
-  get observedParts(): Partial<PlatformState> {
-    return this.#lastState.parts;
-  }
-
-  /** Its last state without asking the device; `null` where it was never observed. */
-  get lastState(): State | null {
-    return this.#lastState.view;
-  }
-
-  /** The same; all unknown where it was never observed. */
-  get lastStateOrUnknown(): State {
-    return this.#lastState.viewOrUnknown;
-  }
-
-  /** Calls `observer` with every state observed from now on, until the function that is returned is called. */
-  onState(observer: (state: State) => void): () => void {
-    return this.#lastState.onState(observer);
+    this.lastState.observe(patch, "command", endpoint);
   }
 
   /** Polls the device while somebody is interested. */
@@ -409,7 +377,7 @@ export class Device {
     const device = this;
     this.#watch ??= new Watch({
       get state() {
-        return device.lastState;
+        return device.lastState.view;
       },
       get access() {
         return device.record.access;

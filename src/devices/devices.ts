@@ -121,7 +121,7 @@ export class Devices {
         // A long snapshot is made in parts, and meanwhile this one may have been removed, or become a part of another.
         if (registry.deviceOf(id)?.id !== id) return null;
         const device = this.deviceOf(record);
-        return { device: device.describe(), state: device.lastState };
+        return { device: device.describe(), state: device.lastState.view };
       };
       return { id, show };
     });
@@ -224,7 +224,9 @@ export class Devices {
   endpointOf(record: DeviceRecord): Endpoint {
     const known = this.#endpoints.get(record.id);
     if (known) return known;
-    const endpoint = new Endpoint(this.#deps, record, (...observed) => this.deviceOf(record).observe(...observed));
+    const endpoint = new Endpoint(this.#deps, record, (...observed) =>
+      this.deviceOf(record).lastState.observe(...observed),
+    );
     if (this.#closedReason) endpoint.close(this.#closedReason);
     this.#endpoints.set(record.id, endpoint);
     return endpoint;

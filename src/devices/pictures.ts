@@ -50,7 +50,7 @@ export async function appIcon(
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   // Of the endpoint whose playback is shown, where that has pictures.
-  const { playback } = device.observedParts;
+  const { playback } = device.lastState.parts;
   const endpoint = device.endpoints.find((one) => playback && one.presence.state.playback === playback);
   return device.read("artwork", signal, {
     activity: "reading its artwork",

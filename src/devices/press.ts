@@ -80,7 +80,7 @@ function activityOf(press: Press): string {
 /** The longest that one press may take. */
 function timeoutMsOf(press: Press, device: Device): number {
   // A press may first ask who is there and what plays: three answers at most.
-  const answers = 3 * device.timeoutMs + 500;
+  const answers = 3 * device.leading.timeoutMs + 500;
   if ("text" in press) return answers + (device.preferredEndpoint("text").connection.text?.longestMs(press.text) ?? 0);
   // It may turn the device on, which has 20 s to report that (wake.ts).
   if (press.key === "power") return answers + 10_000;

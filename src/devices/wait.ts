@@ -27,8 +27,8 @@ export async function waitFor(
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   const unsubscribe = device.watch.subscribe({ waits: true });
-  const stopObserving = device.onState((state) => {
-    const seen = device.observedParts;
+  const stopObserving = device.lastState.onState((state) => {
+    const seen = device.lastState.parts;
     // A part that was never observed looks empty.
     const isSeen = conditions.every(({ part }) => seen[part] !== undefined);
     if (isSeen && holds(state)) resolve({ device, state, matched: true });
@@ -47,7 +47,7 @@ export async function waitFor(
   const last = timeoutMs > 2 * answerMs ? setTimeout(read, timeoutMs - answerMs) : undefined;
   const timer = setTimeout(async () => {
     await Promise.race([first, sleep(Math.max(0, answerMs - timeoutMs))]);
-    resolve({ device, state: device.lastStateOrUnknown, matched: false });
+    resolve({ device, state: device.lastState.viewOrUnknown, matched: false });
   }, timeoutMs);
   try {
     return await orAborted(promise, AbortSignal.any([signal, device.removed]));

@@ -248,7 +248,7 @@ class Run {
     if (!device.capabilities.includes("state")) return null;
     const { state, matched } = await waitFor(device, [condition], readMs.after, this.#abortSignal).catch(() => {
       this.#abortSignal.throwIfAborted();
-      return { state: device.lastStateOrUnknown, matched: false };
+      return { state: device.lastState.viewOrUnknown, matched: false };
     });
     return matched || (state.power === "unknown" ? null : false);
   }

@@ -62,7 +62,7 @@ export function deviceRoutes(app: Hono<Env>, { devices }: AppDependencies): void
     }
     // HEAD starts no wait.
     if (request.method === "HEAD")
-      return { device: device.describe(), state: device.lastStateOrUnknown, matched: false };
+      return { device: device.describe(), state: device.lastState.viewOrUnknown, matched: false };
     const over = AbortSignal.any([signal, devices.stopping]);
     const waited = await waitFor(device, conditions, Number(timeout_ms), over);
     return { ...waited, device: waited.device.describe() };

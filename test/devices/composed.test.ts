@@ -163,10 +163,10 @@ describe("its state", () => {
     for (const endpoint of den().endpoints) endpoint.disconnect();
     expect(await den().state(neverAborted)).toMatchObject({ volume: { level: 20 } });
     beta.emit({ type: "state", patch: { volume: { level: 30, muted: true } } });
-    expect(den().observedParts).toMatchObject({ power: "on", volume: { level: 30 }, playback: { title: "Heist" } });
+    expect(den().lastState.parts).toMatchObject({ power: "on", volume: { level: 30 }, playback: { title: "Heist" } });
     beta.set.failure = failed("device_unreachable");
     expect(await den().state(neverAborted)).toMatchObject({ power: "on", volume: { level: 10 }, playback: null });
-    expect(den().observedParts).toMatchObject({ volume: { level: 10 }, playback: null });
+    expect(den().lastState.parts).toMatchObject({ volume: { level: 10 }, playback: null });
     alpha.set.failure = failed("device_timeout");
     expect(await codeOf(den().state(neverAborted))).toBe("device_timeout");
   });
@@ -174,10 +174,10 @@ describe("its state", () => {
   test("has the playback position with the time when it was reported, whatever another endpoint reports meanwhile", async () => {
     await den().state(neverAborted);
     beta.emit({ type: "state", patch: { playback: playing } });
-    const at = den().lastState?.playback?.position_at;
+    const at = den().lastState.view?.playback?.position_at;
     await Bun.sleep(5);
     alpha.emit({ type: "state", patch: { playback: null } });
-    expect(den().lastState?.playback).toMatchObject({ position_ms: 0, position_at: at });
+    expect(den().lastState.view?.playback).toMatchObject({ position_ms: 0, position_at: at });
   });
 
   test("is read from an unpaired endpoint too: it may have been paired meanwhile", async () => {

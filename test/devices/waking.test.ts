@@ -146,7 +146,7 @@ describe("the state of a silent device", () => {
     await until("it is asked", () => house.set.running === 1);
     house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
     expect(await asked).toMatchObject({ power: "off", volume: null });
-    expect(device.observedParts).toMatchObject({ power: "off", volume: null });
+    expect(device.lastState.parts).toMatchObject({ power: "off", volume: null });
     expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
     // So it is where a command was on its way.
     await press("power-on");
@@ -163,15 +163,15 @@ describe("the state of a silent device", () => {
     await device.state(neverAborted);
     const { emit } = house.connected[0] ?? expect.unreachable();
     emit({ type: "state", patch: { volume: { level: 4, muted: true } } });
-    expect(device.observedParts).toMatchObject({ power: "on", volume: { level: 4, muted: true } });
+    expect(device.lastState.parts).toMatchObject({ power: "on", volume: { level: 4, muted: true } });
     emit({ type: "disconnected", why: "going_off" });
-    expect(device.observedParts).toMatchObject({ power: "off", volume: null });
+    expect(device.lastState.parts).toMatchObject({ power: "off", volume: null });
     expect(device.describe()).toMatchObject({ status: "offline", power: "off" });
     await press("power-on");
-    expect(device.observedParts.power).toBe("on");
+    expect(device.lastState.parts.power).toBe("on");
     await house.devices.remove(device);
     emit({ type: "state", patch: { power: "standby" } });
-    expect(device.observedParts.power).toBe("on");
+    expect(device.lastState.parts.power).toBe("on");
   });
 
   test("is not off because of a report older than a command that it took", async () => {
@@ -193,7 +193,7 @@ describe("the state of a silent device", () => {
     await until("it is pressed", () => house.set.running === 1);
     house.connected[0]?.emit({ type: "state", patch: { power: "standby" } });
     await pressed;
-    expect(device.observedParts).toMatchObject({ power: "standby", app: null, playback: null, input: null });
+    expect(device.lastState.parts).toMatchObject({ power: "standby", app: null, playback: null, input: null });
     expect(device.describe()).toMatchObject({ status: "online", power: "standby" });
   });
 

@@ -67,9 +67,9 @@ test("a part not observed yet counts as empty neither for a wait nor in events",
   for (const { emit } of house.connected) emit({ type: "state", patch: { app: null, playback: null } });
   expect(await Promise.all(waits)).toContainEqual(["app:none", true]);
   // What is shown without asking was seen when it was seen.
-  const seenAt = device.lastState?.observed_at;
+  const seenAt = device.lastState.view?.observed_at;
   await Bun.sleep(5);
-  expect(device.lastState?.observed_at).toBe(seenAt);
+  expect(device.lastState.view?.observed_at).toBe(seenAt);
   events.close();
   await house.remove();
 });
@@ -106,7 +106,7 @@ test("what a command has shown is not undone by a poll that began before it", as
   await setVolume(device, { level: 60 }, { signal: neverAborted });
   read.resolve({ ...idle, input: "hdmi1" });
   expect(await looking).toMatchObject({ volume: loud, input: "hdmi1" });
-  expect(device.observedParts).toMatchObject({ volume: loud, input: "hdmi1" });
+  expect(device.lastState.parts).toMatchObject({ volume: loud, input: "hdmi1" });
   await house.remove();
 });
 
