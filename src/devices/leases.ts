@@ -90,13 +90,7 @@ export class Leases {
   readonly #queues = new Map<string, (() => void)[]>();
   /** Ends all waits when the daemon stops. */
   readonly #stopping = new AbortController();
-  #hooks: LeaseHooks = {
-    nameOf: (id) => id,
-    whenIdle: async () => {},
-    releaseKey() {},
-    closeConsole() {},
-    changed() {},
-  };
+  #hooks!: LeaseHooks;
 
   private constructor(store: Store<Content>, failed: (error: unknown) => void) {
     this.#store = store;
@@ -118,7 +112,7 @@ export class Leases {
     return new Leases(await Store.open({ ...file, parse, maxBytes: 8 * 1024 * 1024, empty }), failed);
   }
 
-  /** Connects the leases to the devices. */
+  /** Connects the leases to the devices, before the first call. */
   connect(hooks: LeaseHooks): void {
     this.#hooks = hooks;
   }

@@ -6,19 +6,19 @@ export class ScanWindow {
   readonly #startedAt = performance.now();
   readonly #listeners: (() => void)[] = [];
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #close: () => void = () => {};
+  readonly #close: () => void;
   #open = true;
 
   constructor(timeoutMs: number, stop: AbortSignal) {
     this.timeoutMs = timeoutMs;
-    this.over = new Promise((resolve) => {
-      this.#close = () => {
-        this.#open = false;
-        clearTimeout(this.#timer);
-        stop.removeEventListener("abort", this.#close);
-        resolve();
-      };
-    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.over = promise;
+    this.#close = () => {
+      this.#open = false;
+      clearTimeout(this.#timer);
+      stop.removeEventListener("abort", this.#close);
+      resolve();
+    };
     this.#timer = setTimeout(this.#close, timeoutMs);
     stop.addEventListener("abort", this.#close, { once: true });
     if (stop.aborted) this.#close();
