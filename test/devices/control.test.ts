@@ -19,15 +19,6 @@ const press = (key: string, signal = neverAborted) => house.actions.key(tv, key,
 const read = () => house.devices.deviceOf(tv).state(neverAborted);
 
 describe("the state", () => {
-  test("is read once for all callers at the same time, and again for later ones", async () => {
-    house.set.takes = 20;
-    const states = await Promise.all(Array.from({ length: 50 }, () => read()));
-    expect(house.set.done).toEqual(["state"]);
-    expect(new Set(states.map((state) => state.observed_at)).size).toBe(1);
-    await read();
-    expect(house.set.done).toEqual(["state", "state"]);
-  });
-
   test.each([
     ["went well", undefined],
     ["failed", new ZapdError("device_timeout", "did not answer")],
@@ -74,17 +65,6 @@ describe("the state", () => {
 });
 
 describe("commands", () => {
-  test("run one at a time and in order; those to another device do not wait", async () => {
-    const other = await house.add("2");
-    house.set.takes = 10;
-    await Promise.all([
-      ...["home", "up", "down"].map((key) => press(key)),
-      house.actions.key(other, "play", { signal: neverAborted }),
-    ]);
-    expect(house.set.done.filter((one) => one !== "play")).toEqual(["home", "up", "down"]);
-    expect(house.set.mostRunning).toBe(2);
-  });
-
   test.each<[string, (signal: AbortSignal) => Promise<void>]>([
     ["lets go", (signal) => sleep(60_000, signal)],
     ["does not let go", () => new Promise(() => {})],

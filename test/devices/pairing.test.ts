@@ -1,13 +1,12 @@
 /** Pairing in steps, and the credentials that it leaves. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { DeviceError, pairingFailed, type ZapdError } from "../../src/api/errors.ts";
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { PairingRequest } from "../../src/devices/pairing.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Paired, Pairing } from "../../src/platforms/platform.ts";
-import { factsOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
@@ -87,26 +86,6 @@ const willing = () => {
 };
 
 describe("a pairing that is accepted at the set", () => {
-  test("is waited for, and leaves the device paired: what it gave is on disk, and to be seen", async () => {
-    expect(device().describe().capabilities).toContain("pair");
-    const waiting = pair();
-    await until("it is asked", () => asked.length === 1);
-    last().end.resolve({ ...given, facts: factsOf("1", { name: "TV", access: "full" }) });
-    expect(await waiting).toBeNull();
-    expect(access()).toBe("full");
-    expect(keeper().read()).toEqual({ key, certificate: "aa11" });
-    expect(last().cancelled).toBe(1);
-  });
-
-  test("that is begun answers at once, goes on without its caller, and publishes its end", async () => {
-    const step = await pair({ begin: true });
-    expect(step).toMatchObject({ step: "confirm", form: null, length: null });
-    expect(Date.parse(step?.expires_at ?? "") - Date.now()).toBeWithin(55_000, 60_001);
-    expect(access()).toBe("unpaired");
-    last().end.resolve(given);
-    await until("it is paired", () => access() === "full");
-  });
-
   test("that needs no user is done when it begins", async () => {
     willing();
     expect(await pair({ begin: true })).toBeNull();
@@ -328,14 +307,6 @@ describe("credentials", () => {
     expect(house.credentials.keeper(other.id).read()).toEqual({ key: "other-key" });
     await house.credentials.keeper(other.id).drop();
     expect(JSON.parse(readFileSync(file(), "utf8")).credentials).toEqual({});
-  });
-
-  test("in a damaged file are set aside and said", async () => {
-    writeFileSync(file(), '{"version":1,"credentials":{"x":{"key":5}}}');
-    const problems: string[] = [];
-    const opened = await Credentials.open({ path: file(), damaged: (one) => problems.push(one), hide: () => {} });
-    expect(problems.length).toBe(1);
-    expect(opened.keeper("x").read()).toBeNull();
   });
 });
 

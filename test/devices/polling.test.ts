@@ -139,10 +139,11 @@ test("one that is off and silent is polled rarely, but at once where it may answ
     expect([ms, await looksWithin(ms)]).toEqual([ms, expected]);
   device.reappeared();
   expect(await looksWithin(50)).toBe(1);
+  const another = device.watch.subscribe();
+  expect(await looksWithin(50)).toBe(0);
   const stopWaiting = device.watch.subscribe({ waits: true });
   for (const ms of [50, 2_250]) expect([ms, await looksWithin(ms)]).toEqual([ms, 1]);
-  stopWaiting();
-  release();
+  for (const end of [stopWaiting, another, release]) end();
   jest.useRealTimers();
   await house.remove();
 });

@@ -164,26 +164,6 @@ describe("R11 a file that is damaged", () => {
     return "anew";
   }
 
-  test("by being cut short at any byte is kept aside and reported, and the store begins empty", async () => {
-    for (let length = 0; length < good.length - 2; length++) {
-      writeFileSync(path, good.slice(0, length));
-      expect([length, await opened()]).toEqual([length, "anew"]);
-    }
-    writeFileSync(path, good);
-    expect(await opened()).toBe("loaded");
-  });
-
-  test("in any one of its bytes is either whole or kept aside, and never half of each", async () => {
-    for (let at = 0; at < good.length; at++) {
-      for (const by of [0x01, 0x20, 0x80]) {
-        const bytes = Buffer.from(good);
-        bytes[at] = (bytes[at] ?? 0) ^ by;
-        writeFileSync(path, bytes);
-        if ((await opened()) === "loaded") expect((await open()).value.numbers.length).toBeGreaterThan(0);
-      }
-    }
-  });
-
   const bad: Readonly<Record<string, string>> = {
     "of nothing": "",
     "of NULs": "\0".repeat(100),

@@ -110,21 +110,6 @@ test("what a command has shown is not undone by a poll that began before it", as
   await house.remove();
 });
 
-test("one that is off and does not answer is polled at once for a wait, however long the pause would be otherwise", async () => {
-  let looks = 0;
-  const state = { ...idle, app: null, power: "off" as const, observed_at: "2026-11-22T21:00:00.000Z", playback: null };
-  const poll = () => Promise.reject(new Error(`It is off, seen ${++looks} times`));
-  const watch = new Watch({ state, access: null, pushes: new Set(), poll });
-  watch.subscribe();
-  await until("it is looked at", () => looks === 1);
-  watch.subscribe();
-  await Bun.sleep(50);
-  expect(looks).toBe(1);
-  watch.subscribe({ waits: true });
-  await until("it is looked for", () => looks === 2);
-  watch.stop();
-});
-
 test("a reader of one device has it polled again once it is removed and added again", async () => {
   const house = await openHouse((set) => ({
     ...set.connection(),
