@@ -176,10 +176,18 @@ export function press(entry: Entry, key: Key, description: string): Promise<unkn
   return attempt(entry, description, () => call("pressKey", { id: entry.id, body: { key } }));
 }
 
+/** A browser has six connections for all tabs, and turning on takes one for up to 45 s: at most three are for that. */
+const turnOnLanes = 3;
+let turnedOn = 0;
+
 /** Turns a device off if it is on, and on otherwise; does nothing if the device has no key for it. */
 export function pressPower(entry: Entry, isOn: boolean): void {
   const key = powerKey(entry.device.peek(), isOn);
-  if (key !== undefined) void press(entry, key, isOn ? "turning off" : "turning on");
+  if (key === undefined) return;
+  const send = () => call("pressKey", { id: entry.id, body: { key } });
+  const lane = `zapd turns on ${++turnedOn % turnOnLanes}`;
+  if (isOn || !("locks" in navigator)) void attempt(entry, isOn ? "turning off" : "turning on", send);
+  else void attempt(entry, "turning on", () => navigator.locks.request(lane, send));
 }
 
 /** By device id, while a level is being set: the level to set next, or `null`. */

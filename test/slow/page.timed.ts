@@ -1,17 +1,12 @@
 /** The speed of the page in a real browser: its first view, a thousand devices, the first minute. */
 import { beforeEach, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import type { Page } from "puppeteer-core";
 import { look, pressNamed, shows, until } from "../support/browser.ts";
-import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { startDemo } from "../support/demo.ts";
 import { until as eventually } from "../support/http-device.ts";
 import { median } from "./bench/figures.ts";
-import { devicesOf } from "./bench/registry.ts";
 import { some } from "./length.ts";
-import { describeBrowser } from "./page/stage.ts";
+import { describeBrowser, startDaemonThatKnows } from "./page/stage.ts";
 import { untilQuiet } from "./quiet.ts";
 
 const many = 1_000;
@@ -22,18 +17,8 @@ const tell = (what: string, figure: string) => process.stderr.write(`${what}: ${
 describeBrowser("the page is quick", (browser) => {
   beforeEach(untilQuiet, 200_000);
 
-  /** A daemon that knows so many devices, none of which exists. */
-  async function startWith(count: number): Promise<TestDaemon> {
-    const folder = mkdtempSync(join(tmpdir(), "zapd-many-"));
-    mkdirSync(join(folder, "state"), { mode: 0o700 });
-    writeFileSync(join(folder, "state", "devices.json"), JSON.stringify({ version: 1, devices: devicesOf(count) }));
-    const config = `[daemon]\nhttp_port = ${await freePort()}\n[discovery]\non_start = false\ninterval_s = 0\n`;
-    writeFileSync(join(folder, "config.toml"), config, { mode: 0o600 });
-    return startTestDaemon({ folder, speed: 1 });
-  }
-
   test("the first view is there 200 ms after the document, by one request for each kind of file", async () => {
-    await using daemon = await startWith(20);
+    await using daemon = await startDaemonThatKnows(20);
     const took: number[] = [];
     for (let time = 0; time < views; time++) {
       await using looked = await look(browser(), daemon.port, {
@@ -68,7 +53,7 @@ describeBrowser("the page is quick", (browser) => {
   }, 120_000);
 
   test("a thousand devices scroll without a frame over 50 ms, and each can be come to", async () => {
-    await using daemon = await startWith(many);
+    await using daemon = await startDaemonThatKnows(many);
     await using looked = await look(browser(), daemon.port);
     const { page, problems } = looked;
     await until(page, "the list is there", () => document.querySelectorAll(".house").length > 100);

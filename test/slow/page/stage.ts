@@ -1,9 +1,14 @@
 /** What tests of the page share: one browser for a file, every page that they open, and the demo with its sets. */
 import { afterAll, afterEach, beforeAll, describe, expect } from "bun:test";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Browser, Page } from "puppeteer-core";
 import { type Looked, type Looking, look, noBrowser, startBrowser } from "../../support/browser.ts";
+import { freePort, startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { type Demo, startDemo } from "../../support/demo.ts";
 import { until } from "../../support/http-device.ts";
+import { devicesOf } from "../bench/registry.ts";
 
 /** Opens the page of the daemon at a port. It is closed after the test, once nothing was wrong with it; a test may close it before. */
 export type Visit = (port: number, looking?: Looking) => Promise<Looked>;
@@ -11,6 +16,16 @@ export type Visit = (port: number, looking?: Looking) => Promise<Looked>;
 /** Waits until what is shown listens to the keyboard and to drops as well: from the frame after it is shown. */
 export async function listens(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))));
+}
+
+/** A daemon that knows so many devices, none of which exists. */
+export async function startDaemonThatKnows(count: number): Promise<TestDaemon> {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-many-"));
+  mkdirSync(join(folder, "state"), { mode: 0o700 });
+  writeFileSync(join(folder, "state", "devices.json"), JSON.stringify({ version: 1, devices: devicesOf(count) }));
+  const config = `[daemon]\nhttp_port = ${await freePort()}\n[discovery]\non_start = false\ninterval_s = 0\n`;
+  writeFileSync(join(folder, "config.toml"), config, { mode: 0o600 });
+  return startTestDaemon({ folder, speed: 1 });
 }
 
 /** Tests in a real browser; skipped, and saying so, where there is none. */

@@ -4,7 +4,7 @@ import type { Page } from "puppeteer-core";
 import { type Looked, look, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
-import { describeBrowser } from "./stage.ts";
+import { describeBrowser, describePage, listens, startDaemonThatKnows } from "./stage.ts";
 
 const tabs = 10;
 
@@ -168,5 +168,38 @@ describeBrowser("many tabs", (browser) => {
     await shows(open[1]?.page as Page, "daemon.log_level");
     for (const { page } of open)
       await until(page, "it is said no longer", () => document.querySelector(".lost p") === null);
+  }, 60_000);
+});
+
+describePage("a browser's six connections", (visit) => {
+  test("devices that are being turned on, and one that does not answer however often it is pressed, do not take all of them", async () => {
+    await using daemon = await startDaemonThatKnows(8);
+    const { page } = await visit(daemon.port, {
+      opened: (page) =>
+        void page.evaluateOnNewDocument(() => {
+          const [ask, later] = [fetch, setTimeout];
+          const waiting: string[] = [];
+          globalThis.fetch = ((address: string, init: RequestInit) => {
+            if (init.method !== "POST") return ask(address, init);
+            waiting.push(String(init.body));
+            return new Promise(() => {});
+          }) as typeof fetch;
+          const soon = (work: () => void, ms?: number, ...more: unknown[]) =>
+            later(work, ms === 5_000 ? 500 : ms, ...more);
+          Object.assign(globalThis, { waiting, setTimeout: soon });
+        }),
+    });
+    const waiting = () => page.evaluate(() => (globalThis as unknown as { waiting: string[] }).waiting);
+    for (let n = 0; n < 5; n++) await pressNamed(page, `Turn on TV ${n}`);
+    expect(await waiting()).toEqual(Array(3).fill('{"key":"power-on"}'));
+    await page.evaluate(() => [...document.querySelectorAll<HTMLElement>(".set-name")].at(-1)?.click());
+    await shows(page, "Keyboard on");
+    await listens(page);
+    for (let n = 0; n < 5; n++) await page.keyboard.press("ArrowDown");
+    expect((await waiting()).slice(3)).toEqual(['{"key":"down"}']);
+    await shows(page, "It has not answered an earlier command yet");
+    expect((await waiting()).slice(3)).toEqual(['{"key":"down"}']);
+    // Before its daemon.
+    await page.close();
   }, 60_000);
 });
