@@ -1,6 +1,7 @@
 /** The state of the page, as signals: a component that reads one renders again when it changes. The event stream writes most of it. */
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
+import type { EventOf } from "../api/events.ts";
 import { call, type Failure, failureOf, noAnswer } from "./calls.ts";
 import { type Key, powerKey } from "./words.ts";
 
@@ -14,6 +15,8 @@ export interface Entry {
   readonly refusal: Signal<Failure | null>;
   /** The request that is under way, in words (`turning on`); `null` for none. */
   readonly pendingAction: Signal<string | null>;
+  /** How far the last package is; `null` before the first report. */
+  readonly install: Signal<EventOf<"install.progress"> | null>;
 }
 
 /** `connecting`: no snapshot has arrived yet. `lost`: the page shows the last known state and reconnects by itself. */
@@ -33,7 +36,7 @@ export const entries: ReadonlySignal<readonly Entry[]> = entriesSignal;
 export const connection: ReadonlySignal<Connection> = connectionSignal;
 /** Why the page does not follow the daemon now, also before the first snapshot; `null` while it does. */
 export const lostBecause: ReadonlySignal<Failure | null> = lostBecauseSignal;
-/** The last 200 events without snapshots, the newest first. */
+/** The last 200 events, the newest first; without snapshots and the progress of packages, which would leave room for no other. */
 export const events: ReadonlySignal<readonly Followed[]> = eventsSignal;
 
 /** The entry of a device; `undefined` for an unknown id, and without one. A component that calls this renders again when devices are added or removed. */
@@ -82,16 +85,18 @@ export function setConnection(now: Connection, because: Failure = noAnswer): voi
 /** Adds events from before this page was opened. */
 export function addHistory(past: readonly Followed[]): void {
   const known = new Set(events.peek().map(({ id }) => id));
-  const older = past.filter(({ id, type }) => type !== "snapshot" && !known.has(id)).reverse();
+  const older = past.filter((event) => isListed(event) && !known.has(event.id)).reverse();
   eventsSignal.value = [...events.peek(), ...older].slice(0, maxEvents);
 }
+
+const isListed = ({ type }: Followed) => type !== "snapshot" && type !== "install.progress";
 
 /** The parts of the current snapshot that have arrived; applied once the last one is there. */
 let snapshotParts: { device: Device; state: State | null }[] = [];
 
 /** Applies one event of the stream. */
 export function applyEvent(event: Followed): void {
-  if (event.type !== "snapshot") eventsSignal.value = [event, ...events.peek()].slice(0, maxEvents);
+  if (isListed(event)) eventsSignal.value = [event, ...events.peek()].slice(0, maxEvents);
   switch (event.type) {
     case "snapshot":
       if (event.part === 1) snapshotParts = [];
@@ -107,6 +112,11 @@ export function applyEvent(event: Followed): void {
     case "state.changed": {
       const entry = byId.get(event.device_id);
       if (entry) entry.state.value = event.state;
+      return;
+    }
+    case "install.progress": {
+      const entry = byId.get(event.device_id);
+      if (entry) entry.install.value = event;
       return;
     }
   }
@@ -145,6 +155,7 @@ function entryFrom(device: Device, state: State | null): Entry {
     state: signal(state),
     refusal: signal(null),
     pendingAction: signal(null),
+    install: signal(null),
   };
 }
 

@@ -21,6 +21,8 @@ const line = (icon: IconName, text: string): Line => ({ icon, text, source: null
 export function lineOf(event: Followed): Line | null {
   switch (event.type) {
     case "snapshot":
+    case "install.progress":
+    case "scene.started":
       return null;
     case "device.added":
       return line("plus", `added, at ${event.device.host}`);
@@ -48,10 +50,6 @@ export function lineOf(event: Followed): Line | null {
       return line("link", pairingText(event));
     case "lease.changed":
       return event.why === "renewed" ? null : line("link", `lease of ${event.owner}: ${event.why}`);
-    case "install.progress":
-      return line("file-archive", `package: ${phaseWords[event.phase]}${sizeText(event)}`);
-    case "scene.started":
-      return null;
     case "scene.step":
       // The commands of a step have events of their own, so only a failed step is shown.
       return event.step.status === "failed"
@@ -87,19 +85,6 @@ const sourceWords: Readonly<Partial<Record<EventOf<"action.finished">["by"], str
   mcp: "agent",
   mqtt: "MQTT",
 };
-
-const phaseWords: Readonly<Record<EventOf<"install.progress">["phase"], string>> = {
-  receiving: "zapd receives it",
-  checking: "zapd checks it",
-  sending: "zapd sends it to the device",
-  done: "sent",
-};
-
-function sizeText({ bytes, total }: EventOf<"install.progress">): string {
-  const kilobytes = (count: number) => `${Math.ceil(count / 1024).toLocaleString()} kB`;
-  if (bytes === 0) return "";
-  return total === null ? `, ${kilobytes(bytes)}` : `, ${kilobytes(bytes)} of ${kilobytes(total)}`;
-}
 
 const fieldWords: Readonly<Record<string, string>> = {
   name: "its name",

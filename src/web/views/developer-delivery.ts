@@ -3,7 +3,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from "@preact/sign
 import type { Result } from "../../api/client.ts";
 import type { EventOf } from "../../api/events.ts";
 import { addressOf, type Failure, failureOf, readAnswer, send } from "../calls.ts";
-import { type Entry, events } from "../store.ts";
+import type { Entry } from "../store.ts";
 
 type Step = "waiting" | "sending" | "done" | "failed";
 
@@ -14,8 +14,6 @@ export interface Delivery {
   readonly failure: Signal<Failure | null>;
   /** The installed package, once it is done. */
   readonly installed: Signal<Result<"installPackage">["package"] | null>;
-  /** The id of the last event before the upload began; older progress belongs to an earlier upload. */
-  readonly since: Signal<string | undefined>;
   /** The progress that the daemon reports; `null` before the first report. */
   readonly progress: ReadonlySignal<EventOf<"install.progress"> | null>;
 }
@@ -29,16 +27,8 @@ const maxParallel = 2;
 
 export function deliveryTo(entry: Entry): Delivery {
   const step = signal<Step>("waiting");
-  const since = signal<string | undefined>(undefined);
-  const progress = computed(() => {
-    if (step.value !== "sending") return null;
-    for (const event of events.value) {
-      if (event.id === since.value) return null;
-      if (event.type === "install.progress" && event.device_id === entry.id) return event;
-    }
-    return null;
-  });
-  return { entry, step, failure: signal(null), installed: signal(null), since, progress };
+  const progress = computed(() => (step.value === "sending" ? entry.install.value : null));
+  return { entry, step, failure: signal(null), installed: signal(null), progress };
 }
 
 /** Sends a package to several sets. Resolves when each has accepted or refused it. */
@@ -56,13 +46,13 @@ export async function deliverTo(
   { archive, params }: PackageUpload,
   password?: string,
 ): Promise<void> {
-  const { entry, step, failure, installed, since } = delivery;
+  const { entry, step, failure, installed } = delivery;
   const form = new FormData();
   // Fields come before the archive, because the daemon reads them first.
   if (Object.keys(params).length > 0) form.append("params", JSON.stringify(params));
   if (password !== undefined) form.append("password", password);
   form.append("archive", archive, "package.zip");
-  since.value = events.peek()[0]?.id;
+  entry.install.value = null;
   failure.value = null;
   step.value = "sending";
   try {
