@@ -1,6 +1,6 @@
 /** The shell: the bar, the current view, and the notice that the daemon cannot be followed. */
-import { useEffect, useLayoutEffect } from "preact/hooks";
-import { houseTop, linkTo, route } from "./route.ts";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { houseTop, linkTo, type Route, route } from "./route.ts";
 import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
@@ -14,8 +14,13 @@ export function App() {
   useEffect(() => {
     document.title = [name, shown?.title, "zapd"].filter((part) => part !== undefined).join(" · ");
   }, [name, shown]);
-  // Coming back to the house restores its scroll position.
-  useLayoutEffect(() => scrollTo(0, view === "" ? houseTop() : 0), [view, id]);
+  const last = useRef<Route | null>(null);
+  useLayoutEffect(() => {
+    // Coming back to the house restores its scroll position.
+    scrollTo(0, view === "" ? houseTop() : 0);
+    if (last.current !== null) focusView(last.current);
+    last.current = { view, id };
+  }, [view, id]);
   return (
     <>
       <header class="bar">
@@ -53,6 +58,14 @@ export function App() {
       <Toast />
     </>
   );
+}
+
+/** After a change of the view, focuses the link to the device that was left, or the title. */
+function focusView({ id }: Route): void {
+  const link = id === null ? null : document.querySelector<HTMLElement>(`a.set-name[href="${linkTo("remote", id)}"]`);
+  const title = document.querySelector<HTMLElement>("main h1");
+  if (title) title.tabIndex = -1;
+  (link ?? title)?.focus({ preventScroll: true });
 }
 
 /** Shown while the daemon cannot be followed. It lies over the page, so that nothing below it moves. */

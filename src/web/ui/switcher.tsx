@@ -10,8 +10,6 @@ interface DeviceHeadProps {
   readonly among: readonly Entry[];
   /** The view to open of the chosen device. */
   readonly view: string;
-  /** Drops the focus after a choice by mouse, in a view where keyboard keys go to the device. */
-  readonly leavesFocus?: boolean;
   /** What stands at the end of the line. */
   readonly children: ComponentChildren;
 }
@@ -32,7 +30,7 @@ export function DeviceHead({ children, ...select }: DeviceHeadProps) {
 /** Whether the last choice was made by keyboard: then the next view focuses its select, so that another key press chooses on. */
 let keepsFocus = false;
 
-function DeviceSelect({ entry, among, view, leavesFocus }: Omit<DeviceHeadProps, "children">) {
+function DeviceSelect({ entry, among, view }: Omit<DeviceHeadProps, "children">) {
   const { name } = entry.device.value;
   const select = useRef<HTMLSelectElement>(null);
   const isByKey = useRef(false);
@@ -57,7 +55,6 @@ function DeviceSelect({ entry, among, view, leavesFocus }: Omit<DeviceHeadProps,
         onChange={({ currentTarget }) => {
           const { value } = currentTarget;
           keepsFocus = isByKey.current;
-          if (leavesFocus && !keepsFocus) currentTarget.blur();
           go(view, value);
         }}
       >

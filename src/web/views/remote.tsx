@@ -61,7 +61,7 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
   useKeyboard({ entry, askPower, showList: () => ask("shortcuts") });
   return (
     <div class={`remote is-${displayStatus}`}>
-      <DeviceHead entry={entry} among={entries.value} view="remote" leavesFocus>
+      <DeviceHead entry={entry} among={entries.value} view="remote">
         <Button
           label={isKeyboardOn.value ? "Keyboard on" : "Keyboard off"}
           icon="keyboard"

@@ -179,9 +179,12 @@ describePage("the house", (visitAt) => {
     expect(left).toBeGreaterThan(100);
     await page.evaluate(() => [...document.querySelectorAll<HTMLElement>(".set-name")].at(-1)?.click());
     await until(page, "its remote is at the top", () => document.querySelector(".remote") !== null && scrollY === 0);
+    await until(page, "its name has the focus", () => document.activeElement?.tagName === "H1");
     await page.goBack();
     await until(page, "the house", () => document.querySelector(".house") !== null);
     await until(page, "it is where it was", (px) => Math.abs(scrollY - Number(px)) <= 1, String(left));
+    const hasFocus = () => document.activeElement === [...document.querySelectorAll(".set-name")].at(-1);
+    await until(page, "the device that was left has the focus", hasFocus);
   }, 60_000);
 
   test("a quick command does not end what is said of a slow one", async () => {
