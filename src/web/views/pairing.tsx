@@ -199,8 +199,13 @@ function Code({ waiting: { form, length = null }, name, isBusy, enter }: PromptP
   const isWhole = length === null ? code.value !== "" : code.value.length === length;
   const count = length === null ? "" : `${length} `;
   const missing = isWhole ? undefined : "Enter the whole code";
+  const send = async () => {
+    await enter({ pin: code.value });
+    // A wrong code would take the place of the next one.
+    code.value = "";
+  };
   return (
-    <PairForm missing={missing} isBusy={isBusy} enter={() => enter({ pin: code.value })}>
+    <PairForm missing={missing} isBusy={isBusy} enter={send}>
       <Field
         label={`The code that ${name} shows`}
         note={`${count}${form === "hex" ? "letters A to F and digits" : "digits"}, now on its screen`}
