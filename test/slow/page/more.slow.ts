@@ -102,6 +102,29 @@ describePage("activity and settings", (visit) => {
     expect(first).toBe("is-fail");
   }, 60_000);
 
+  test("who has set the browser's text to twice its size gets it, and nothing sticks out", async () => {
+    for (const at of [
+      "",
+      `/remote/${demo.idOf("Cinema")}`,
+      `/dev/${demo.idOf("Workbench")}`,
+      "/activity",
+      "/settings",
+    ]) {
+      const { page } = await visit(demo.port(), {
+        at,
+        width: 640,
+        async opened(page) {
+          const session = await page.createCDPSession();
+          await session.send("Page.setFontSizes", { fontSizes: { standard: 32 } });
+        },
+      });
+      await page.waitForSelector("main h1:not(.loading)");
+      const sizes = () => [getComputedStyle(document.body).fontSize, document.documentElement.scrollWidth];
+      expect(await page.evaluate(sizes)).toEqual(["30px", 640]);
+      await page.close();
+    }
+  }, 60_000);
+
   test.each(["/activity", "/settings"])(
     "axe finds nothing at %s: light and dark, 320 to 1280 px",
     async (at) => {
