@@ -81,7 +81,9 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
             kind="primary"
             busy={pendingAction !== null}
             onPress={() => pressPower(entry, false)}
-          />
+          >
+            Turn on
+          </Button>
         )}
       </div>
       <LastRefusal failure={entry.refusal} />

@@ -134,7 +134,7 @@ function Empty({ children }: { readonly children: ComponentChildren }) {
       <p>{config.value && discoverySummary(config.value, asked?.found)}</p>
       <p>
         Common causes: the TV is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.
-        The TV's address always works. You find it in its network settings.
+        The TV's address always works.
       </p>
       <AddForm />
       {children}
