@@ -120,7 +120,7 @@ export async function inParts<T>(send: (next: () => void) => Promise<T>): Promis
       checkAwake();
     });
   } catch (error) {
-    throw isPartSent && hasCode(error, "device_busy") ? partlySentError() : error;
+    throw isPartSent && watch.sleepCount > 0 && hasCode(error, "device_busy") ? partlySentError() : error;
   } finally {
     watch.end();
   }
