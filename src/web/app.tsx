@@ -1,6 +1,6 @@
 /** The shell: the bar, the current view, and the notice that the daemon cannot be followed. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { houseTop, linkTo, type Route, route } from "./route.ts";
+import { houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
@@ -14,12 +14,16 @@ export function App() {
   useEffect(() => {
     document.title = [name, shown?.title, "zapd"].filter((part) => part !== undefined).join(" · ");
   }, [name, shown]);
-  const last = useRef<Route | null>(null);
+  const isFirst = useRef(true);
   useLayoutEffect(() => {
     // Coming back to the house restores its scroll position.
     scrollTo(0, view === "" ? houseTop() : 0);
-    if (last.current !== null) focusView(last.current);
-    last.current = { view, id };
+    const title = document.querySelector<HTMLElement>("main h1");
+    if (title && !isFirst.current && !document.activeElement?.closest("main")) {
+      title.tabIndex = -1;
+      title.focus({ preventScroll: true });
+    }
+    isFirst.current = false;
   }, [view, id]);
   return (
     <>
@@ -58,14 +62,6 @@ export function App() {
       <Toast />
     </>
   );
-}
-
-/** After a change of the view, focuses the link to the device that was left, or the title. */
-function focusView({ id }: Route): void {
-  const link = id === null ? null : document.querySelector<HTMLElement>(`a.set-name[href="${linkTo("remote", id)}"]`);
-  const title = document.querySelector<HTMLElement>("main h1");
-  if (title) title.tabIndex = -1;
-  (link ?? title)?.focus({ preventScroll: true });
 }
 
 /** Shown while the daemon cannot be followed. It lies over the page, so that nothing below it moves. */

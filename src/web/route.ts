@@ -27,11 +27,22 @@ let houseScrollPx = 0;
 
 export const houseTop = (): number => houseScrollPx;
 
+/** The device whose view was left last, until its link in the house has the focus. */
+let leftId: string | null = null;
+
+/** Whether the link to this device takes the focus: once after its view was left. */
+export function takesFocus(id: string): boolean {
+  if (leftId !== id) return false;
+  leftId = null;
+  return true;
+}
+
 /** Follows the address. Call it once. */
 export function startRouting(): void {
   history.scrollRestoration = "manual";
   const read = () => {
     if (routeSignal.peek().view === "") houseScrollPx = scrollY;
+    leftId = routeSignal.peek().id;
     const [view = "", id] = location.hash.replace(/^#\/?/, "").split("/");
     routeSignal.value = { view, id: id === undefined || id === "" ? null : decodePart(id) };
   };

@@ -40,11 +40,14 @@ function Chunk({ entries, row, isFirst }: HouseListProps & { readonly isFirst: b
   useEffect(() => {
     const element = list.current;
     if (!element) return;
-    const measure = () => heights.set(rows, element.getBoundingClientRect().height);
+    const sizes = new ResizeObserver(() => {
+      // The last report may come when the view has been left.
+      if (element.isConnected) heights.set(rows, element.getBoundingClientRect().height);
+    });
+    sizes.observe(element);
     const observer = new IntersectionObserver(
       ([seen]) => {
         if (!seen) return;
-        if (!seen.isIntersecting) measure();
         // A chunk with the focus stays rendered.
         setNear(seen.isIntersecting || element.contains(document.activeElement));
       },
@@ -53,7 +56,7 @@ function Chunk({ entries, row, isFirst }: HouseListProps & { readonly isFirst: b
     observer.observe(element);
     return () => {
       observer.disconnect();
-      measure();
+      sizes.disconnect();
     };
   }, [rows]);
   return (

@@ -1,8 +1,9 @@
 /** A device in the list of the house: its status, its volume and power, and its menu. */
 import { useSignal } from "@preact/signals";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
-import { go, linkTo } from "../route.ts";
+import { go, linkTo, takesFocus } from "../route.ts";
 import { attempt, type Entry, pressPower, setMuted, stepVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
@@ -38,11 +39,15 @@ export function Row({ entry, openDialog }: RowProps) {
   const shown = { entry, device, state, displayStatus };
   const withheld = withheldOf(device);
   const isOpen = useSignal(false);
+  const link = useRef<HTMLAnchorElement>(null);
+  useLayoutEffect(() => {
+    if (takesFocus(entry.id)) link.current?.focus({ preventScroll: true });
+  }, []);
   return (
     <li class={`set card is-${displayStatus}`}>
       <div class="set-line">
         <span class="set-mark" aria-hidden="true" />
-        <a class="set-name" href={linkTo("remote", entry.id)}>
+        <a ref={link} class="set-name" href={linkTo("remote", entry.id)}>
           <strong class="ellipsis" dir="auto" title={device.name}>
             {device.name}
           </strong>

@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
 import { type Looking, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
-import { demoFor, describePage } from "./stage.ts";
+import { demoFor, describePage, startDaemonThatKnows } from "./stage.ts";
 
 describePage("the house", (visitAt) => {
   const demo = demoFor();
@@ -185,6 +185,24 @@ describePage("the house", (visitAt) => {
     await until(page, "it is where it was", (px) => Math.abs(scrollY - Number(px)) <= 1, String(left));
     const hasFocus = () => document.activeElement === [...document.querySelectorAll(".set-name")].at(-1);
     await until(page, "the device that was left has the focus", hasFocus);
+  }, 60_000);
+
+  test("in a house so long that only what is near is drawn, the place is found again, too", async () => {
+    await using daemon = await startDaemonThatKnows(60);
+    const { page } = await visitAt(daemon.port);
+    await shows(page, "TV 0");
+    await page.evaluate(() => scrollTo(0, 3_000));
+    await shows(page, "TV 40");
+    await page.evaluate(() => {
+      const all = [...document.querySelectorAll<HTMLElement>(".set-name")];
+      all.find((one) => one.textContent?.startsWith("TV 40"))?.click();
+    });
+    await until(page, "its remote", () => document.querySelector(".remote") !== null);
+    await page.goBack();
+    await until(page, "it is where it was", () => Math.abs(scrollY - 3_000) <= 1);
+    await until(page, "it has the focus", () => document.activeElement?.textContent?.startsWith("TV 40") === true);
+    // Before its daemon.
+    await page.close();
   }, 60_000);
 
   test("a quick command does not end what is said of a slow one", async () => {
