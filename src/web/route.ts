@@ -30,11 +30,11 @@ export const houseTop = (): number => houseScrollPx;
 /** The device whose view was left last, until its link in the house has the focus. */
 let leftId: string | null = null;
 
-/** Whether the link to this device takes the focus: once after its view was left. */
+/** Whether the link to this device takes the focus: once after its view was left, and from nothing that is in use. */
 export function takesFocus(id: string): boolean {
   if (leftId !== id) return false;
   leftId = null;
-  return true;
+  return document.activeElement?.matches("body, h1") === true;
 }
 
 /** Follows the address. Call it once. */
