@@ -1,6 +1,6 @@
 /** The shell: the bar, the current view, and the notice that the daemon cannot be followed. */
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { houseTop, linkTo, route } from "./route.ts";
+import { focusTitle, houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
@@ -18,11 +18,7 @@ export function App() {
   useLayoutEffect(() => {
     // Coming back to the house restores its scroll position.
     scrollTo(0, view === "" ? houseTop() : 0);
-    const title = document.querySelector<HTMLElement>("main h1");
-    if (title && !isFirst.current && !document.activeElement?.closest("main")) {
-      title.tabIndex = -1;
-      title.focus({ preventScroll: true });
-    }
+    if (!isFirst.current && !document.activeElement?.closest("main")) focusTitle();
     isFirst.current = false;
   }, [view, id]);
   return (

@@ -37,6 +37,14 @@ export function takesFocus(id: string): boolean {
   return document.activeElement?.matches("body, h1") === true;
 }
 
+/** Focuses the title of the view: for screen readers, and for the next Tab. */
+export function focusTitle(): void {
+  const title = document.querySelector<HTMLElement>("main h1");
+  if (!title) return;
+  title.tabIndex = -1;
+  title.focus({ preventScroll: true });
+}
+
 /** Follows the address. Call it once. */
 export function startRouting(): void {
   history.scrollRestoration = "manual";

@@ -2,6 +2,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { call } from "../calls.ts";
+import { focusTitle } from "../route.ts";
 import { type Entry, updateDevice } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -151,6 +152,8 @@ function Forget({ entry, close }: DialogProps) {
   const submit = async () => {
     await call("removeDevice", { id: entry.id });
     close();
+    // The menu that gets the focus back goes with its device.
+    requestAnimationFrame(focusTitle);
     announce(`${name} was forgotten`);
   };
   return (

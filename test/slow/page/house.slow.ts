@@ -112,6 +112,7 @@ describePage("the house", (visitAt) => {
     await pick(page, "Kitchen", "Forget");
     await pressNamed(page, "Forget");
     await until(page, "it is gone", () => !document.querySelector("main")?.textContent?.includes("Kitchen"));
+    await until(page, "the title has the focus", () => document.activeElement?.tagName === "H1");
     await pressNamed(page, "Look again");
     await shows(page, "Kitchen");
     await pressNamed(page, "Add by address");
