@@ -1,5 +1,6 @@
 /** The keys of a device, laid out as on a remote. Keys withheld by its settings are dimmed. */
 import { useRef } from "preact/hooks";
+import type { Device } from "../../api/client-types.ts";
 import { holdKey } from "../holding.ts";
 import type { Entry } from "../store.ts";
 import { HoldButton } from "../ui/hold-button.tsx";
@@ -68,6 +69,16 @@ export function Keys({ entry }: { readonly entry: Entry }) {
         </p>
       )}
     </section>
+  );
+}
+
+/** Why something else than the keys is withheld. */
+export function Withheld({ device, why }: { readonly device: Device; readonly why: string }) {
+  return (
+    <p class="remote-why">
+      <Icon name="lock" size={16} />
+      {why === withheldHint(device, "keys") ? "Withheld by the same setting." : why}
+    </p>
   );
 }
 

@@ -9,6 +9,7 @@ import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { useTask } from "../ui/task.ts";
 import { includesWords, withheldHint } from "../words.ts";
+import { Withheld } from "./remote-keys.tsx";
 
 type Input = Result<"listInputs">["inputs"][number];
 type Channel = Result<"listChannels">["channels"][number];
@@ -52,10 +53,7 @@ export function Apps({ entry, device }: ListProps) {
       {why !== undefined && apps.value === null && (
         <>
           <h2>Apps</h2>
-          <p class="remote-why">
-            <Icon name="lock" size={16} />
-            {why === withheldHint(device, "keys") ? "Withheld by the same setting." : why}
-          </p>
+          <Withheld device={device} why={why} />
         </>
       )}
       {failure.value && <Refusal failure={failure.value} />}

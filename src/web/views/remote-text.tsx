@@ -6,6 +6,7 @@ import { Typing, typeText } from "../holding.ts";
 import type { Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { countOf, withheldHint } from "../words.ts";
+import { Withheld } from "./remote-keys.tsx";
 
 /** The limit of the API. */
 const maxCharacters = pressLimits.characters;
@@ -67,7 +68,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
           title={why}
           placeholder={isDirect.value ? "each key is sent at once" : "for the text field on its screen"}
           value={text.value}
-          onKeyDown={(event) => isDirect.value && direct(event)}
+          onKeyDown={(event) => isDirect.value && why === undefined && direct(event)}
           onInput={(event) => {
             const { value } = event.currentTarget;
             if (!isDirect.value) text.value = value;
@@ -78,36 +79,40 @@ export function Text({ entry }: { readonly entry: Entry }) {
         />
         {!isDirect.value && <Button label="Send" icon="send" submits busy={isBusy.value} withheld={why} />}
       </div>
-      <div class="remote-text-how">
-        <label>
-          <input
-            type="checkbox"
-            checked={isDirect.value}
-            onChange={(event) => {
-              isDirect.value = event.currentTarget.checked;
-              text.value = "";
-            }}
-          />
-          send each keystroke at once
-        </label>
-        <label>
-          <input
-            type="checkbox"
-            checked={isSecret.value}
-            onChange={(event) => {
-              isSecret.value = event.currentTarget.checked;
-              text.value = "";
-            }}
-          />
-          hide it (password)
-        </label>
-        {text.value !== "" && (
-          <span class="muted">
-            {countOf([...text.value].length, "character")}
-            {text.value.length >= maxCharacters && ", the most that can be sent at once"}
-          </span>
-        )}
-      </div>
+      {why === undefined ? (
+        <div class="remote-text-how">
+          <label>
+            <input
+              type="checkbox"
+              checked={isDirect.value}
+              onChange={(event) => {
+                isDirect.value = event.currentTarget.checked;
+                text.value = "";
+              }}
+            />
+            send each keystroke at once
+          </label>
+          <label>
+            <input
+              type="checkbox"
+              checked={isSecret.value}
+              onChange={(event) => {
+                isSecret.value = event.currentTarget.checked;
+                text.value = "";
+              }}
+            />
+            hide it (password)
+          </label>
+          {text.value !== "" && (
+            <span class="muted">
+              {countOf([...text.value].length, "character")}
+              {text.value.length >= maxCharacters && ", the most that can be sent at once"}
+            </span>
+          )}
+        </div>
+      ) : (
+        <Withheld device={device} why={why} />
+      )}
     </form>
   );
 }

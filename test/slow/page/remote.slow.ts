@@ -331,6 +331,9 @@ describePage("the remote", (visit) => {
     const volume = await page.$$eval(".remote-volume button", (all) => all.map((one) => [one.ariaLabel, one.title]));
     expect(volume.map(([name]) => name)).toEqual(["Quieter", "Louder"]);
     for (const [, why] of volume) expect(why).toContain("Network access: Enabled");
+    expect(await page.$eval(".remote-text", (own) => (own as HTMLElement).innerText)).toEndWith(
+      "Withheld by the same setting.",
+    );
     const before = demo.said().length;
     await pressNamed(page, "Home");
     await page.keyboard.press("h");
