@@ -32,6 +32,7 @@ describePage("the remote", (visit) => {
       width: 390,
     });
     await pressNamed(page, "Home");
+    expect(await page.$eval(".remote .device-head-end", (own) => own.checkVisibility())).toBe(false);
     await demo.says(/^Living Room +key home$/m);
     await pressNamed(page, "Up", "finger");
     await demo.says(/^Living Room +key up$/m);
