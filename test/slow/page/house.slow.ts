@@ -283,6 +283,16 @@ describePage("the house", (visitAt) => {
     expect(cut).toEqual([]);
   }, 60_000);
 
+  test("Tab goes as one reads, also in a narrow window, where the volume is below the menu", async () => {
+    const { page } = await visit({ width: 320 });
+    await page.focus('[aria-label="Turn off Cinema"]');
+    const next = async () => {
+      await page.keyboard.press("Tab");
+      return page.evaluate(() => document.activeElement?.ariaLabel);
+    };
+    expect([await next(), await next()]).toEqual(["More for Cinema", "Mute Cinema"]);
+  }, 60_000);
+
   test("a name without a gap breaks, and nothing sticks out of what asks about it, in a window with a scroll bar, too", async () => {
     const name = "W".repeat(128);
     await api("PATCH", "/devices/Kitchen", { name, labels: ["w".repeat(32)] });
