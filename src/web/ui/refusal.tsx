@@ -7,7 +7,8 @@ import { Icon } from "./icon.tsx";
 /** The message and hint of a failure, unchanged but for its times. It stays until it is closed. */
 export function Refusal({ failure, onClose }: { readonly failure: Failure; readonly onClose?: () => void }) {
   return (
-    <div class="refusal" role="status">
+    // A status that is rendered with its text would not be read out.
+    <div class="refusal" role="alert">
       <Icon name="circle-alert" size={18} />
       <p>
         {failure.message}
