@@ -139,6 +139,12 @@ describePage("the house", (visitAt) => {
     });
     await pressNamed(page, "Look again");
     for (const said of [error.message, error.hint]) await shows(page, said);
+    const isHitBeside = () => {
+      const own = document.querySelector(".refusal button");
+      const { left = 0, top = 0, height = 0 } = own?.getBoundingClientRect() ?? {};
+      return own !== null && document.elementFromPoint(left - 6, top + height / 2) === own;
+    };
+    expect(await page.evaluate(isHitBeside)).toBe(true);
     await pressNamed(page, "Dismiss");
     await until(page, "it is gone", () => document.querySelector(".refusal") === null);
   }, 60_000);
