@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
+import type { Device } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
 import { connection, type Entry, entries, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
@@ -102,12 +103,14 @@ export function House() {
   );
 }
 
+/** The devices that match, those by their name first: digits of a model are a part of many names. */
 function filtered(all: readonly Entry[], wanted: string): readonly Entry[] {
   if (wanted.trim() === "") return all;
-  return all.filter(({ device }) => {
-    const one = device.value;
-    return includesWords([one.name, modelOf(one), ...(one.labels ?? [])].join(" "), wanted);
-  });
+  const matches = (part: (device: Device) => string) =>
+    all.filter(({ device }) => includesWords(part(device.value), wanted));
+  const byName = matches(({ name }) => name);
+  const byAny = matches((one) => [one.name, modelOf(one), ...(one.labels ?? [])].join(" "));
+  return [...new Set([...byName, ...byAny])];
 }
 
 function CurrentDialog({ asked, close }: { readonly asked: OpenDialog | null; readonly close: () => void }) {

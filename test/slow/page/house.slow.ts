@@ -208,6 +208,9 @@ describePage("the house", (visitAt) => {
     await page.goBack();
     await until(page, "it is where it was", () => Math.abs(scrollY - 3_000) <= 1);
     await until(page, "it has the focus", () => document.activeElement?.textContent?.startsWith("TV 40") === true);
+    // Every model has a 3 in it.
+    await write(page, "Filter by name, model or label", "tv 3");
+    await until(page, "it is the first", () => document.querySelector(".set-name strong")?.textContent === "TV 3");
     // Before its daemon.
     await page.close();
   }, 60_000);
