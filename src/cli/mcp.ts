@@ -1,8 +1,9 @@
 /** `zapd mcp`: the tools for agents over stdio, the token for HTTP, and the entry in the config of an MCP client. */
 import { resolve } from "node:path";
-import { createClient, createStream } from "../api/client.ts";
+import { type ClientOptions, createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
 import { homeFolder, stateFolder } from "../config/paths.ts";
+import { systemClock } from "../system/sleep.ts";
 import { tildePath } from "../system/text.ts";
 import { apiOf, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
@@ -13,6 +14,9 @@ import { isCompiled, pathsIn, runningNow, variables } from "./service-managers.t
 
 /** How long the daemon may take to say where its state folder is. */
 const statusTimeoutMs = 2_000;
+
+/** A daemon that is away for longer is not restarting. */
+const longestRestartMs = 60_000;
 
 export async function mcp(context: Context): Promise<void> {
   const [word, client, ...more] = context.words;
@@ -30,7 +34,7 @@ async function serve(context: Context): Promise<void> {
     );
   const { serveOverStdio } = await import("../mcp/stdio.ts");
   context.caller = "mcp";
-  const api = apiOf(context);
+  const api = findingOthers(context, apiOf(context));
   const upload = apiOf(context, true);
   await serveOverStdio({
     api: { ...createClient(api), installPackage: createClient(upload).installPackage },
@@ -38,6 +42,28 @@ async function serve(context: Context): Promise<void> {
     explain: (error) => explained(error, context),
     openPackage: packageAt,
   });
+}
+
+/** Calls that look for another daemon once the one that has answered is away for good: an agent may run for days. */
+export function findingOthers(
+  context: Pick<Context, "otherSocket">,
+  api: Required<ClientOptions>,
+  clock = systemClock,
+): Required<ClientOptions> {
+  let lostAt: number | undefined;
+  const fetch = async (request: Request) => {
+    const isAway = lostAt !== undefined && clock.now() - lostAt > longestRestartMs;
+    if (isAway && context.otherSocket === null) context.otherSocket = undefined;
+    try {
+      const response = await api.fetch(request);
+      lostAt = undefined;
+      return response;
+    } catch (error) {
+      if (!request.signal.aborted) lostAt ??= clock.now();
+      throw error;
+    }
+  };
+  return { ...api, fetch };
 }
 
 async function explained(error: unknown, context: Context): Promise<Failure> {

@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { findingOthers } from "../../src/cli/mcp.ts";
+import { systemClock } from "../../src/system/sleep.ts";
 import { zapdWords } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
@@ -22,6 +24,19 @@ test("the token is printed, kept for its owner alone, and made anew when that is
   const { token } = JSON.parse(renewed.stdout) as { token: string };
   expect(token).not.toBe(first.stdout.trim());
   expect([(await zapd("token")).stdout.trim(), statSync(file).mode & 0o777]).toEqual([token, 0o600]);
+});
+
+test("another daemon is looked for once the one that has answered is away for longer than a restart takes", async () => {
+  let now = 0;
+  const context = { otherSocket: null as string | null | undefined };
+  const fetch = () => Promise.reject(new Error("nobody listens"));
+  const api = findingOthers(context, { url: "", lease: undefined, fetch }, { ...systemClock, now: () => now });
+  const after = async (ms: number) => {
+    now = ms;
+    await Promise.resolve(api.fetch(new Request("http://zapd"))).catch(() => {});
+    return context.otherSocket;
+  };
+  expect([await after(1_000), await after(61_000), await after(61_001)]).toEqual([null, null, undefined]);
 });
 
 test("a client is told how this very program is started; a file that is broken stays as it is", async () => {
