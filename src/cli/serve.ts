@@ -1,7 +1,7 @@
 /** `zapd serve`: runs the daemon in the foreground until a signal ends it. */
 
 import { exits, textOf, ZapdError } from "../api/errors.ts";
-import { configPath, stateFolder } from "../config/paths.ts";
+import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import { nothingFoundLines } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
@@ -10,6 +10,7 @@ import { version } from "../system/version.ts";
 import { type Context, logStream, usesColour } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { writeNote } from "./running.ts";
+import { rotating } from "./service-log.ts";
 import { untilSignal } from "./signals.ts";
 
 /** EX_CONFIG of sysexits(3): service managers do not restart a daemon whose config must be mended (SECURITY.md 4). */
@@ -65,6 +66,7 @@ export async function start(log: Log, startOne: () => Promise<Daemon>): Promise<
 function terminalLog(context: Context): Log {
   // Asked at the first line, because making the stream takes longer than binding the port.
   const terminal = () => logStream().isTTY === true;
+  const write = (line: string) => void logStream().write(line);
   return createLog({
     level: "info",
     get format() {
@@ -73,7 +75,7 @@ function terminalLog(context: Context): Log {
     get colour() {
       return usesColour(terminal(), context.flag("no-color"), process.env);
     },
-    write: (line) => void logStream().write(line),
+    write: process.platform === "darwin" ? rotating(write, homeFolder) : write,
   });
 }
 

@@ -1,11 +1,12 @@
 /** The service managers: systemd and launchd, with the commands and the file of each. */
 import { execFile } from "node:child_process";
-import { join, resolve } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { absolute } from "../config/paths.ts";
 import { makeFolder } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import { CommandError } from "./failure.ts";
+import { serviceLog } from "./service-log.ts";
 
 /** The outcome of a program; `status` is `null` where there is no such program. */
 export interface Ran {
@@ -113,7 +114,7 @@ const label = "local.zapd";
 const unloadTimeoutMs = 5_000;
 
 export function launchd(program: Program, { home, uid }: Owner, run: Run): Manager {
-  const logs = join(home, "Library", "Logs", "zapd");
+  const logFile = serviceLog(home);
   const file = join(home, "Library", "LaunchAgents", `${label}.plist`);
   const domain = `gui/${uid}`;
   const service = `${domain}/${label}`;
@@ -129,8 +130,8 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
   return {
     name: label,
     file,
-    text: plistText(program, logs),
-    log: `tail -f ${join(logs, "zapd.log")}`,
+    text: plistText(program, logFile),
+    log: `tail -f ${logFile}`,
     async ready() {
       if ((await print(domain)).status === 0) return;
       const hint = `Log in at the screen of the Mac first. ${printInstead}`;
@@ -141,7 +142,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
       return { installed: status === 0, enabled: status === 0, running: /^\s*pid = \d+/m.test(out) };
     },
     async start(changed) {
-      makeFolder(logs, null);
+      makeFolder(dirname(logFile), null);
       if (changed) await unload();
       if (await loaded()) return launchctl("kickstart", service);
       await launchctl("enable", service);
@@ -249,8 +250,8 @@ export function unitWord(word: string): string {
   return `"${word.replace(/[\\"]/g, "\\$&").replaceAll("%", "%%")}"`;
 }
 
-/** The text of `local.zapd.plist`, with the log in the folder `logs`. launchd also restarts after exit status 78, but only every 30 s. */
-export function plistText({ words, env }: Program, logs: string): string {
+/** The text of `local.zapd.plist`, with the log in `logFile`. launchd also restarts after exit status 78, but only every 30 s. */
+export function plistText({ words, env }: Program, logFile: string): string {
   const variables = Object.entries(env).map(([name, value]) => `\t\t<key>${name}</key>\n\t\t${plistString(value)}`);
   const environment = `\t<key>EnvironmentVariables</key>\n\t<dict>\n${variables.join("\n")}\n\t</dict>\n`;
   return `<?xml version="1.0" encoding="UTF-8"?>
@@ -276,9 +277,9 @@ ${variables.length > 0 ? environment : ""}	<key>RunAtLoad</key>
 	<key>Umask</key>
 	<integer>${0o077}</integer>
 	<key>StandardOutPath</key>
-	${plistString(`${logs}/zapd.log`)}
+	${plistString(logFile)}
 	<key>StandardErrorPath</key>
-	${plistString(`${logs}/zapd.log`)}
+	${plistString(logFile)}
 </dict>
 </plist>
 `;

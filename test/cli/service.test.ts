@@ -1,13 +1,37 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
 import { isInNpmCache, type PlatformHost, serve } from "../../src/cli/service.ts";
+import { rotating, serviceLog } from "../../src/cli/service-log.ts";
 import { plistText, programOf, type Ran, systemd, unitText, unitWord } from "../../src/cli/service-managers.ts";
 import { zapdWords } from "../support/daemon.ts";
-import { folderForEach } from "../support/folder.ts";
+import { folderForEach, testFolder } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
+
+test("the log of the agent is rotated at 10 MiB, five files in all; another file is not", () => {
+  const home = testFolder();
+  const log = serviceLog(home);
+  mkdirSync(dirname(log), { recursive: true });
+  const sizesAfter = (path: string) => {
+    const fd = openSync(path, "a");
+    const write = rotating(
+      (line) => void writeSync(fd, line),
+      () => home,
+      fd,
+    );
+    const line = `${"x".repeat(1024 * 1024 - 1)}\n`;
+    for (let lines = 0; lines < 60; lines++) write(line);
+    closeSync(fd);
+    return readdirSync(dirname(log))
+      .toSorted()
+      .map((name) => statSync(join(dirname(log), name)).size / line.length);
+  };
+  sizesAfter(join(home, "other"));
+  expect(statSync(join(home, "other")).size).toBe(60 * 1024 * 1024);
+  expect(sizesAfter(log)).toEqual([10, 10, 10, 10, 10]);
+});
 
 describe("the command", () => {
   const homes = folderForEach();
@@ -238,7 +262,7 @@ WantedBy=default.target
 
   test("of an agent", () => {
     const program = { words: [awkward, "serve"], env: { ZAPD_CONFIG: "/a b.toml" } };
-    expect(plistText(program, "/Users/ann/Library/Logs/zapd")).toBe(`<?xml version="1.0" encoding="UTF-8"?>
+    expect(plistText(program, serviceLog("/Users/ann"))).toBe(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Written by zapd service install; zapd service uninstall removes it. -->
 <plist version="1.0">
