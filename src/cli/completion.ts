@@ -241,13 +241,19 @@ _zapd() {
   local -a typed=()
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD}"; do
     case $word in
-      \\"*) word=\${word#\\"} word=\${word%\\"} word=\${word//\\\\/} ;;
-      \\'*) word=\${word#\\'} word=\${word%\\'} word=\${word//\\'\\\\\\'\\'/\\'} ;;
-      *) word=\${word//\\\\/} ;;
+      \\'*) word=\${word//\\'\\\\\\'\\'/$'\\1'} word=\${word#\\'} word=\${word%\\'} word=\${word//$'\\1'/\\'} ;;
+      *)
+        word=\${word//\\\\\\\\/$'\\1'} word=\${word//\\\\\\"/$'\\2'}
+        [[ $word == \\"* ]] && word=\${word#\\"} word=\${word%\\"}
+        word=\${word//\\\\/} word=\${word//$'\\2'/\\"} word=\${word//$'\\1'/\\\\}
+        ;;
     esac
     typed+=("$word")
   done
   case $cur in
+    # A quote that is closed, and whose last character is not an escaped one, is replaced as a whole.
+    \\"*\\\\\\"|\\'*\\\\\\'\\') quote=\${cur:0:1} ;;
+    \\"*\\"|\\'*\\') ;;
     \\"*|\\'*) quote=\${cur:0:1} ;;
     =) cur= typed[\${#typed[@]}-1]= ;;
   esac
@@ -279,17 +285,15 @@ complete -F _zapd zapd`;
 const zsh = `#compdef zapd
 # zapd completion for zsh. Load it with: source <(zapd completion zsh)
 _zapd() {
-  local line
+  local line word
   local -a typed found
   typed=("\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}")
   for line in "\${(@f)$("\${(Q)words[1]}" __complete "\${typed[@]}" 2>/dev/null)}"; do
     [[ $line == ${filesWord} ]] && { _files; return; }
     [[ -n $line ]] || continue
-    if [[ $line == *$'\\t'* ]]; then
-      found+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}")
-    else
-      found+=("\${line//:/\\\\:}")
-    fi
+    word=\${\${line%%$'\\t'*}//\\\\/\\\\\\\\} word=\${word//:/\\\\:}
+    [[ $line == *$'\\t'* ]] && word+=:\${line#*$'\\t'}
+    found+=("$word")
   done
   (( $#found )) && _describe -V zapd found -M 'm:{[:lower:][:upper:]}={[:upper:][:lower:]}'
 }
@@ -302,7 +306,7 @@ fi`;
 const fish = `# zapd completion for fish. Load it with: zapd completion fish | source
 function __zapd_complete
     set -l typed (commandline -opc)
-    set -l current (commandline -ct | string replace -r '^["\\']' '' | string replace -a '\\\\' '')
+    set -l current (commandline -ct | string replace -r '^(--[\\w-]+=)?["\\']' '$1' | string replace -ra '\\\\\\\\(.)' '$1')
     set -l zapd $typed[1]
     set -e typed[1]
     set -l found ($zapd __complete $typed "$current" 2>/dev/null)

@@ -4,7 +4,7 @@ import { until } from "../support/http-device.ts";
 import { stageForFile } from "./stage.ts";
 import { InTerminal, plain } from "./terminal.ts";
 
-const odd = `Kodi: (den) Bob's "x" $y`;
+const odd = String.raw`Kodi: (den) Bob's "x" $y\z`;
 const stage = await stageForFile();
 await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd, labels: ["bench", "bar"] });
 await stage.daemon.api("PATCH", "/devices/Bedroom", { labels: ["bar"] });
@@ -43,7 +43,7 @@ describe("bash", () => {
       [
         "Living\\ Room",
         "Bedroom",
-        'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y',
+        'Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y\\\\z',
         "label\\:bar",
         "label\\:bench",
         "all",
@@ -77,8 +77,8 @@ describe("bash", () => {
     [["input", "hdmi1"], ["hdmi1"]],
     [["input", "-d", "Bedroom", ""], []],
     // A name as it stands in the line after its own completion, in either kind of quotes.
-    [["launch", "-d", `"Kodi: (den) Bob's \\"x\\" \\$y"`, "netf"], ["Netflix"]],
-    [["launch", "-d", `'Kodi: (den) Bob'\\''s "x" $y'`, "netf"], ["Netflix"]],
+    [["launch", "-d", `"Kodi: (den) Bob's \\"x\\" \\$y\\\\z"`, "netf"], ["Netflix"]],
+    [["launch", "-d", `'Kodi: (den) Bob'\\''s "x" $y\\z'`, "netf"], ["Netflix"]],
     [["channel", "kdem+"], ["KDEM+"]],
     [["channel", "5.2"], ["5.2"]],
     [["icon", "net"], ["Netflix"]],
@@ -86,9 +86,14 @@ describe("bash", () => {
     [["icon", "netflix", "-o", "my"], ["my app.zip"]],
     [["play", "my"], ["my app.zip"]],
     [["install", "--pass"], ["--password"]],
-    [["forget", "Kodi\\:\\ \\(d"], ['Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y']],
-    [["forget", '"Kod'], [`Kodi: (den) Bob's \\"x\\" \\$y`]],
-    [["forget", "'Kod"], [`Kodi: (den) Bob'\\''s "x" $y`]],
+    [["forget", "Kodi\\:\\ \\(d"], ['Kodi\\:\\ \\(den\\)\\ Bob\\\'s\\ \\"x\\"\\ \\$y\\\\z']],
+    // A quote that is closed is replaced with the word, and an escaped one closes nothing.
+    [["state", "'Living Room'"], ["Living\\ Room"]],
+    [["state", '"Living Room"'], ["Living\\ Room"]],
+    [["forget", `"Kodi: (den) Bob's \\"`], [`Kodi: (den) Bob's \\"x\\" \\$y\\\\z`]],
+    [["forget", `'Kodi: (den) Bob'\\''`], [`Kodi: (den) Bob'\\''s "x" $y\\z`]],
+    [["forget", '"Kod'], [`Kodi: (den) Bob's \\"x\\" \\$y\\\\z`]],
+    [["forget", "'Kod"], [`Kodi: (den) Bob'\\''s "x" $y\\z`]],
     [["launch", "-d", "Living\\ Room", "Prim"], ["Prime\\ Video"]],
     [["launch", "-d", '"Living Room"', "prime-"], ["prime-video"]],
     [["launch", "youtube", "con"], []],
@@ -148,7 +153,7 @@ describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, loa
         ["zapd state Liv", "Living\\ Room "],
         ['zapd state "Liv', 'Living Room" '],
         ["zapd state 'Liv", "Living Room' "],
-        ["zapd state Kod", name === "zsh" ? "Kodi:\\ \\(den\\)" : "Kodi\\:\\ \\(den\\)"],
+        ["zapd state Kod", String.raw`Kodi${name === "zsh" ? ":" : "\\:"}\ \(den\)\ Bob\'s\ \"x\"\ \$y\\z `],
         ["zapd install my", "my\\ app.zip "],
         ["zapd install some", "some\\ dir/"],
         ["zapd key volume-u", "volume-up "],
@@ -179,6 +184,7 @@ test.skipIf(!fish)(`fish is offered the same${fish ? "" : " (skipped: no fish)"}
   expect(await offered("zapd state liv")).toEqual(["Living Room", ""]);
   expect(await offered("zapd state Living\\\\ R")).toEqual(["Living Room", ""]);
   expect(await offered("zapd key --device=Bed")).toEqual(["--device=Bedroom", ""]);
+  expect(await offered('zapd key --device=\\"Bed')).toEqual(["--device=Bedroom", ""]);
   expect(await offered("zapd home -d label:be")).toEqual(["label:bench", ""]);
   expect(await offered("zapd home -d al")).toEqual(["all", ""]);
   expect(await offered("zapd input hdmi1")).toEqual(["hdmi1", ""]);
