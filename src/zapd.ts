@@ -28,6 +28,7 @@ import { listenerUrl } from "./system/text.ts";
 import { version } from "./system/version.ts";
 
 export { type AppDependencies, createApp } from "./server/app.ts";
+export { createLog, type Log, type LogOptions } from "./system/log.ts";
 
 /** Where a daemon listens, as `GET /daemon/status` reports it. */
 interface Listeners {

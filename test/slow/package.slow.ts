@@ -16,11 +16,12 @@ const deno = [
 
 /** What an embedder writes: their own server, zapd below a path of it, called by the typed client. */
 const consumer = `
-import { createZapd } from "zapd";
+import { createLog, createZapd } from "zapd";
 import { createClient, type Device } from "zapd/client";
 import { operations } from "zapd/api";
 
-const zapd = await createZapd({ config: "config.toml", state: "./state", prefix: "/tv" });
+const log = createLog({ level: "info", format: "text", colour: false, write: (line) => process.stderr.write(line) });
+const zapd = await createZapd({ config: "config.toml", state: "./state", prefix: "/tv", log });
 const fetch = (request: Request) => {
   const headers = new Headers(request.headers);
   headers.set("host", "127.0.0.1");
