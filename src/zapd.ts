@@ -98,7 +98,9 @@ const startDelayMs = 10;
 
 /** Builds zapd from its config and its state. The network is not used before `start`. Fails with `config_invalid`. */
 export async function createZapd(options: ZapdOptions): Promise<Zapd> {
-  const { state, log = silentLog(), hosts = [], prefix = "", trusted = false } = options;
+  const { state, log = silentLog(), hosts = [], trusted = false } = options;
+  // As the paths of requests have it, and without a slash at its end.
+  const prefix = new URL(options.prefix ?? "", "http://zapd").pathname.replace(/\/+$/, "");
   const { platforms = every, composition = everyComposition } = options;
   const config = typeof options.config === "string" ? await ConfigFile.open(options.config) : options.config;
   config.subscribe(({ daemon, dev }) => {

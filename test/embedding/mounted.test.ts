@@ -231,6 +231,16 @@ test("asked by its own program it names where it listens, with the path that it 
   expect(servers).toMatchObject([{ url: "http://127.0.0.1:7272/tv" }]);
 });
 
+test("a prefix may lack its first slash, have one at its end, or not be encoded", async () => {
+  for (const prefix of ["tv room", "/tv%20room/", "/tv room"]) {
+    const zapd = await createZapd({ ...common, state: join(folder, "spelled"), prefix });
+    expect((await zapd.request("/tv room/v1/health")).status).toBe(200);
+    const { servers } = await (await zapd.request("/openapi.json")).json();
+    expect(servers).toMatchObject([{ url: "http://127.0.0.1:7272/tv%20room" }]);
+    await zapd.stop();
+  }
+});
+
 test("what is not below the prefix is not found, in the envelope", async () => {
   const response = await one.fetch(withHost(new Request("http://x/tvx/v1/health"), "127.0.0.1"));
   expect(response.status).toBe(404);
