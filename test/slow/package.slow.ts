@@ -120,6 +120,16 @@ await new Promise((over) => request("http://127.0.0.1:7273/", { method: "TRACE" 
 const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
 const { data } = await (await fetch("http://127.0.0.1:7273/tv/v1/config", patch)).json();
 ${answered}, data.config.discovery.interval_s, (await fetch("http://127.0.0.1:7273//evil.test/v1/health")).status);
+const news = await fetch("http://127.0.0.1:7273/tv/v1/events?types=scene.*&snapshot=false");
+const leave = new AbortController();
+const run = { method: "POST", body: '{"steps":[{"wait_ms":3000}]}', signal: leave.signal };
+fetch("http://127.0.0.1:7273/tv/v1/run", run).catch(() => {});
+for await (const text of news.body.pipeThrough(new TextDecoderStream())) {
+  if (text.includes("scene.started")) leave.abort();
+  if (!text.includes("scene.finished")) continue;
+  console.log(/"outcome":"\\w+"/.exec(text)[0]);
+  break;
+}
 await zapd.stop();
 server.close();`,
 ];
@@ -144,7 +154,7 @@ test("the examples of the README and of the page on embedding run", async () => 
     "200 your own page",
     expect.stringMatching(/^device_not_found .*\n0 ok$/),
     "200 a page of yours",
-    "200 0 404",
+    '200 0 404\n"outcome":"cancelled"',
   ]);
 });
 
