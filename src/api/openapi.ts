@@ -220,7 +220,6 @@ const packageForm: Json = {
             type: "string",
             format: "binary",
             contentMediaType: "application/zip",
-            maxLength: 100 * 1024 * 1024,
             description: "The ZIP file, at most 100 MiB; the form has no other file",
           },
         },
@@ -256,7 +255,10 @@ function responses(name: OperationName, { codes: own, data, answers, streams }: 
 
 const pictureResponse: Json = {
   description: "The picture, with an `ETag`",
-  content: Object.fromEntries(["image/png", "image/jpeg", "image/webp"].map((type) => [type, {}])),
+  // OpenAPI 3.1 needs no schema here, but without one generators type the picture as unknown.
+  content: Object.fromEntries(
+    ["image/png", "image/jpeg", "image/webp"].map((type) => [type, { schema: { type: "string", format: "binary" } }]),
+  ),
 };
 
 /** The answer to a caller that asks for a stream, by `accept` or in the query. */
