@@ -471,7 +471,7 @@ const own = {
     tag: "apps",
     summary: "The apps of a device",
     description: "From the cache on disk; an empty cache is first filled from the device.",
-    codes: [...deviceCodes, "storage_error"],
+    codes: [...deviceCodes, "device_busy", "storage_error"],
     data: z.object({
       platform,
       apps: z.array(App).describe("The apps that it has, and those that it no longer lists (`installed: false`)"),
@@ -646,7 +646,7 @@ const own = {
     tag: "remote",
     summary: "The inputs of a device",
     description: "As the device lists them now.",
-    codes: deviceCodes,
+    codes: [...deviceCodes, "device_busy"],
     data: z.object({ device, inputs: z.array(Input).describe("In the order of the device") }),
   },
   selectInput: {
@@ -663,7 +663,7 @@ const own = {
     tag: "remote",
     summary: "The channels of a device",
     description: "As the device lists them now, 5,000 at most.",
-    codes: deviceCodes,
+    codes: [...deviceCodes, "device_busy"],
     data: z.object({ device, channels: z.array(Channel).describe("In the order of the device") }),
   },
   selectChannel: {
@@ -691,7 +691,7 @@ const own = {
     summary: "The icon of an app",
     description:
       "The device's own picture, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most), and cached on disk. The app is given by its id, its platform id or its name, as the device lists it.",
-    codes: [...deviceCodes, "ambiguous_app", "app_not_found", "picture_not_found", "storage_error"],
+    codes: [...deviceCodes, "ambiguous_app", "app_not_found", "picture_not_found", "device_busy", "storage_error"],
     query: pictureQuery,
     data: Picture,
   },
@@ -699,7 +699,7 @@ const own = {
     tag: "remote",
     summary: "The picture of what plays",
     description: "As the device shows it, checked by its bytes (PNG, JPEG or WebP, 2 MiB at most).",
-    codes: [...deviceCodes, "picture_not_found"],
+    codes: [...deviceCodes, "picture_not_found", "device_busy"],
     query: pictureQuery,
     data: Picture,
   },
@@ -785,7 +785,7 @@ const own = {
     summary: "Read the developer console",
     description:
       "With a cursor, only the lines that are new. All readers share one connection to the device's console, which zapd closes after a minute without readers. A stream that was opened with the token of a lease (`zapd-lease`) ends with the lease. The last 5,000 lines are kept, of 1 MiB at most; `dropped` counts those that are no longer kept.",
-    codes: [...deviceCodes, "console_in_use", "too_many_streams"],
+    codes: [...deviceCodes, "console_in_use", "device_busy", "too_many_streams"],
     query: z.object({
       cursor: z
         .string()

@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { z } from "zod";
-import { Failure, operations, success } from "../../src/api/operations.ts";
+import { commonCodes, Failure, operations, success } from "../../src/api/operations.ts";
 import { filesBelow } from "../security/canaries.ts";
 import type { Answered, TestDaemon } from "../support/daemon.ts";
 
@@ -62,7 +62,10 @@ export function accepted<Of extends Name>(name: Of, answered: Answered): Data<Of
 
 /** The error of a call that must fail with one of the codes. */
 export async function refuse(daemon: TestDaemon, name: Name, call: Call, ...codes: string[]): Promise<Failed> {
-  return refused(await ask(daemon, name, call), ...codes);
+  const error = refused(await ask(daemon, name, call), ...codes);
+  // As the document lists them.
+  expect([...commonCodes, ...operations[name].codes]).toContain(error.code);
+  return error;
 }
 
 export function refused(answered: Answered, ...codes: string[]): Failed {

@@ -54,6 +54,10 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   expect((await state(id)).volume).toEqual({ level: 12, muted: false });
   const { hint } = await refuse(daemon, "pressKey", { id, body: { key: "home" } }, "pairing_required");
   expect(hint).toBe("Run zapd pair Story, and accept the request that the TV shows");
+  set.setPrompting("wait");
+  await succeed(daemon, "pairDevice", { id, body: { begin: true } });
+  await refuse(daemon, "listInputs", { id }, "device_busy");
+  await succeed(daemon, "cancelPairing", { id });
   set.setPrompting("deny");
   const denied = await refuse(daemon, "pairDevice", { id }, "pairing_failed");
   expect([denied.reason, denied.hint?.includes("Device List")]).toEqual(["denied", true]);
@@ -76,7 +80,7 @@ test("one story: unpaired, denied, allowed; driven, turned off, and woken by the
   expect(set.state.power).toBe("standby");
   expect((await succeed(daemon, "launchApp", { id, body: { app: "netflix" } })).confirmed).toBe(true);
   expect([(await state(id)).power, set.state.front]).toEqual(["on", "3201907018807"]);
-  expect(set.received.prompts).toEqual(["denied", "allowed"]);
+  expect(set.received.prompts).toEqual(["cancelled", "denied", "allowed"]);
   expect(set.state.channels.most).toBe(1);
 }, 60_000);
 
