@@ -102,12 +102,6 @@ describe.concurrent("a read", () => {
     expect(tv.heard.length).toBe(1);
   });
 
-  test("that drips is not kept alive by dripping", async () => {
-    const tv = await device(() => "drip");
-    expect(await failureOf(client(tv, undefined, 300).read("/a", never))).toStartWith("device_timeout");
-    await until("the connection is closed", () => tv.open === 0);
-  });
-
   test("ends when the caller leaves", async () => {
     const tv = await device(() => "hang");
     const caller = new AbortController();
