@@ -1,48 +1,22 @@
-/** The life of a daemon: names, the default device, its start and its end. */
+/** The life of a daemon: its start and its end. */
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import net from "node:net";
 import { freePort, startTestDaemon, usualRuntime } from "../support/daemon.ts";
-import { type WiredOptions, WiredRoku } from "../support/wired-roku.ts";
-import { add, at, refuse, refused, succeed, until } from "./checked.ts";
+import { WiredRoku } from "../support/wired-roku.ts";
+import { add, at, refused, succeed, until } from "./checked.ts";
 import { install, packageWith } from "./packages.ts";
 
 const fakes: WiredRoku[] = [];
 const wholeRequest = "GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
 
-async function start(options: WiredOptions = {}): Promise<WiredRoku> {
-  const fake = await WiredRoku.start(options);
+async function start(): Promise<WiredRoku> {
+  const fake = await WiredRoku.start();
   fakes.push(fake);
   return fake;
 }
 
 afterAll(() => Promise.all(fakes.map((fake) => fake.stop())));
-
-test("names, the default device, and what a removal does to them", async () => {
-  await using daemon = await startTestDaemon();
-  const up = { id: "default", body: { key: "up" } };
-  await refuse(daemon, "pressKey", up, "default_device_missing");
-  const [one, two] = [await start({ name: "Wohnzimmer" }), await start({ name: "Wohnzimmer" })];
-  const first = await add(daemon, one);
-  expect(await succeed(daemon, "getDevice", { id: "default" })).toMatchObject({ id: first.id, is_default: true });
-  const second = await add(daemon, two);
-  expect(second.name).toBe("Wohnzimmer 2");
-  await refuse(daemon, "getDevice", { id: "default" }, "default_device_missing");
-  await succeed(daemon, "patchConfig", { body: { "daemon.default_device": "wohnzimmer 2" } });
-  await succeed(daemon, "pressKey", up);
-  expect([one.commands, two.commands]).toEqual([[], ["/keypress/Up"]]);
-  expect((await succeed(daemon, "status")).default_device).toBe("Wohnzimmer 2");
-
-  expect(await add(daemon, one)).toMatchObject({ id: first.id, name: "Wohnzimmer" });
-  expect(await add(daemon, one, "Diele")).toMatchObject({ id: first.id, name: "Diele", added_at: first.added_at });
-  expect((await succeed(daemon, "removeDevice", { id: "Wohnzimmer 2" })).id).toBe(second.id);
-  for (const name of ["getDevice", "getState", "removeDevice", "listApps"] as const)
-    await refuse(daemon, name, { id: second.id }, "device_not_found");
-  two.forget();
-  await refuse(daemon, "pressKey", up, "default_device_missing", "device_not_found");
-  expect(two.wire.requests).toEqual([]);
-  expect((await add(daemon, two)).id).toBe(second.id);
-});
 
 test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
   // Sets may take far longer than the daemon has until its end.
