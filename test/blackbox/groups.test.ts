@@ -50,11 +50,6 @@ test("removing the last label is an event", async () => {
   stream.close();
 });
 
-test("a device cannot have the name of a group", async () => {
-  for (const name of ["all", "ALL", "label:bar", "Label:x"])
-    expect((await daemon.api("PATCH", "/devices/Three", { name })).body.error.code).toBe("invalid_device_name");
-});
-
 test("a key reaches all devices, or those with the label", async () => {
   pressed.length = 0;
   const { status, body } = await press("bar");
