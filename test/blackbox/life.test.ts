@@ -7,15 +7,8 @@ import { WiredRoku } from "../support/wired-roku.ts";
 import { add, at, refused, succeed, until } from "./checked.ts";
 import { install, packageWith } from "./packages.ts";
 
-const fakes: WiredRoku[] = [];
 const wholeRequest = "GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n";
-
-async function start(): Promise<WiredRoku> {
-  const fake = await WiredRoku.start();
-  fakes.push(fake);
-  return fake;
-}
-
+const fakes = await Promise.all([WiredRoku.start(), WiredRoku.start(), WiredRoku.start(), WiredRoku.start()]);
 afterAll(() => Promise.all(fakes.map((fake) => fake.stop())));
 
 test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for all, no socket, no key after the end", async () => {
@@ -23,7 +16,7 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
   await using daemon = await startTestDaemon({
     config: { devices: { request_timeout_ms: 20_000 }, dev: { vendor_password: "secret-of-the-set" } },
   });
-  const [busy, silent, upload, sleeper] = [await start(), await start(), await start(), await start()];
+  const [busy, silent, upload, sleeper] = fakes;
   const [one, two, three, four] = [
     await add(daemon, busy),
     await add(daemon, silent),
