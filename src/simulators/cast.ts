@@ -359,8 +359,9 @@ export class CastSimulator extends SimulatedSet {
       // The status is broadcast before the response.
       if (failed !== null && this.#options.reportsLoading) {
         // What a request changes may be reported under its number (home-assistant/core#16319).
-        answer(this.#mediaStatus(requestId));
+        if (failed !== "IDLE") answer(this.#mediaStatus(requestId));
         this.#player.end("ERROR");
+        if (failed === "IDLE") return;
       }
       return answer(
         failed === null

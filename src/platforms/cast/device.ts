@@ -287,7 +287,7 @@ function requirePosition(media: Media): number {
 }
 
 function requireAbility({ commands }: Media, bit: number, verb: string): void {
-  if (bit !== 0 && (commands & bit) === 0)
+  if (bit !== 0 && commands !== null && (commands & bit) === 0)
     throw new ZapdError("device_refused", `cannot ${verb} now: what it is playing does not allow it`);
 }
 

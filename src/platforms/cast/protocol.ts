@@ -53,7 +53,10 @@ function readRunning(application: Json | undefined): Running | null {
   const appId = text(application?.["appId"]);
   if (!application || appId === null || application["isIdleScreen"] === true || appId === backdrop) return null;
   const universal = text(application["universalAppId"]);
-  const names = listOf(application, "namespaces", 64).map(({ name }) => name);
+  const { namespaces: listed } = application;
+  // Not all name what the app speaks; one that speaks no media leaves the first request unanswered.
+  const speaksMedia =
+    !Array.isArray(listed) || listed.slice(0, 64).some((one) => (asJson(one)["name"] ?? one) === namespaces.media);
   const id = castServices.get(appId) ?? castServices.get(universal ?? "");
   return {
     app: {
@@ -65,7 +68,7 @@ function readRunning(application: Json | undefined): Running | null {
     },
     ids: universal === null ? [appId] : [appId, universal],
     sessionId: text(application["sessionId"]) ?? "",
-    mediaTransport: names.includes(namespaces.media) ? text(application["transportId"]) : null,
+    mediaTransport: speaksMedia ? text(application["transportId"]) : null,
   };
 }
 
@@ -82,7 +85,8 @@ export interface Media {
   readonly artist: string | null;
   readonly image: string | null;
   readonly rate: number;
-  readonly commands: number;
+  /** `null` where it has not said which commands it takes. */
+  readonly commands: number | null;
   /** On the monotonic clock. */
   readonly at: number;
 }
@@ -121,7 +125,7 @@ export function readMedia(message: Json, before: Media | null, now = performance
     isLoading,
     positionMs: seconds === null ? null : Math.max(0, seconds * 1_000),
     rate: number(report["playbackRate"]) ?? 1,
-    commands: number(report["supportedMediaCommands"]) ?? same?.commands ?? 0,
+    commands: number(report["supportedMediaCommands"]) ?? same?.commands ?? null,
     at: now,
   };
 }

@@ -255,9 +255,10 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
       this.#answerLater(load.id, message, loadingTimeoutMs);
       return true;
     }
-    const isNew = isUnnamed && mediaSessionId !== undefined && mediaSessionId !== load.former;
-    const isOver = idle !== "former" && (isNamed || isNew || load.isLoading);
+    const isNew = mediaSessionId !== undefined && mediaSessionId !== load.former;
+    const isOver = idle !== "former" && (isNamed || load.isLoading || (isNew && (isUnnamed || idle === "failed")));
     if (isOver) this.pendingRequest(load.id)?.resolve(message);
+    else if (isNew && this.#media?.status === "playing") this.#answerLater(load.id, message, unnamedAnswerMs);
     return isNamed || (isOver && named === undefined);
   }
 

@@ -22,8 +22,8 @@ interface SimulatedMedia {
   readonly url: string;
   /** Default two minutes; null for a stream without an end. */
   readonly durationMs?: number | null;
-  /** The error of loading it. */
-  readonly fails?: "LOAD_FAILED" | "LOAD_CANCELLED";
+  /** The error of loading it; `IDLE`: only the status shows it, where the device reports what loads. */
+  readonly fails?: "LOAD_FAILED" | "LOAD_CANCELLED" | "IDLE";
 }
 
 /** The options with a default. */

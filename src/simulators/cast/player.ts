@@ -10,7 +10,8 @@ export interface SharedMedia {
   readonly artist?: string;
   readonly durationMs?: number | null;
   readonly image?: string;
-  readonly supportedCommands?: number;
+  /** Null where it does not say which it takes: all. */
+  readonly supportedCommands?: number | null;
   readonly live?: boolean;
 }
 
@@ -18,7 +19,7 @@ interface Playing {
   readonly mediaSessionId: number;
   readonly media: JsonObject;
   /** The bits of `supportedMediaCommands`. */
-  readonly supportedCommands: number;
+  readonly supportedCommands: number | null;
   readonly durationMs: number | null;
   state: State;
   positionMs: number;
@@ -73,7 +74,7 @@ export class Player {
       ...(state === "LOADING" && { extendedStatus: { playerState: state, mediaSessionId } }),
       currentTime: position(playing) / 1_000,
       playbackRate: 1,
-      supportedMediaCommands: supportedCommands,
+      ...(supportedCommands !== null && { supportedMediaCommands: supportedCommands }),
       volume: { level: 1, muted: false },
       ...((state === "LOADING" || !this.#options.reportsLoading) && {
         media: { ...media, duration: durationMs === null ? null : durationMs / 1_000 },
@@ -111,7 +112,12 @@ export class Player {
     this.#begin({ contentId: "shown", contentType: "video/mp4", streamType, metadata }, durationMs, supportedCommands);
   }
 
-  #begin(media: JsonObject, durationMs: number | null, supportedCommands: number, state: State = "BUFFERING"): void {
+  #begin(
+    media: JsonObject,
+    durationMs: number | null,
+    supportedCommands: number | null,
+    state: State = "BUFFERING",
+  ): void {
     clearTimeout(this.#starting);
     this.#sessions += 1;
     const at = performance.now();
@@ -141,7 +147,7 @@ export class Player {
   command(type: string, content: JsonObject): string | null {
     const playing = this.#playing;
     if (playing === null) return "INVALID_COMMAND";
-    const can = (bit: number) => (playing.supportedCommands & bit) !== 0;
+    const can = (bit: number) => ((playing.supportedCommands ?? -1) & bit) !== 0;
     const now = position(playing);
     if ((type === "PLAY" || type === "PAUSE") && can(1))
       this.#move(playing, type === "PLAY" ? "PLAYING" : "PAUSED", now);

@@ -68,9 +68,13 @@ describe.concurrent("what a Cast device plays", () => {
 
   test("a file that loads and then fails is refused, whichever messages of the app name a request", async () => {
     for (const naming of [{}, { numbers: "answers" }, { numbers: "none" }] as const)
-      for (const reportsLoading of [true, false]) {
+      for (const [reportsLoading, fails] of [
+        [true, "LOAD_FAILED"],
+        [false, "LOAD_FAILED"],
+        [true, "IDLE"],
+      ] as const) {
         const apps = [{ appId: "CC1AD845", name: "Player", ...naming }];
-        const media = [{ url: film.url, fails: "LOAD_FAILED" as const }];
+        const media = [{ url: film.url, fails }];
         const { set, connection } = await room({ apps, media, reportsLoading });
         expect((await failure(has(connection.media).play(film, never))).code).toBe("unsupported_media");
         await has(connection.media).play({ ...film, url: "http://192.0.2.1/other.mp4" }, never);
@@ -113,6 +117,10 @@ describe.concurrent("what a Cast device plays", () => {
       expect((await failure(tell(what, never))).code).toBe("device_refused");
     expect((await failure(to(1, never))).message).toContain("cannot seek now");
     expect(set.commands.length).toBe(sent);
+    await tell("stop", never);
+    // What does not say what it allows.
+    set.play({ supportedCommands: null });
+    await tell("pause", never);
     await tell("stop", never);
     expect(await refusal(tell("play", never))).toBe("device_refused: is not playing anything");
   });

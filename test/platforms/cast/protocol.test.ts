@@ -97,6 +97,14 @@ describe("RECEIVER_STATUS", () => {
     expect(receiver({ applications: [{ ...youtube, appId: "E8C28D3C" }] }).running).toBeNull();
   });
 
+  test("an app plays media where it says so, in either form, or says nothing of what it speaks", () => {
+    const media = "urn:x-cast:com.google.cast.media";
+    const transport = (namespaces: unknown) =>
+      receiver({ applications: [{ ...youtube, namespaces }] }).running?.mediaTransport;
+    for (const namespaces of [[{ name: media }], [media], undefined]) expect(transport(namespaces)).toBe("b");
+    for (const namespaces of [[], [{ name: "urn:x-cast:x" }], [null, "x"]]) expect(transport(namespaces)).toBeNull();
+  });
+
   test("its power is that of standby, and unknown without it", () => {
     const power = (status: object) => describeState(receiver(status), null).power;
     expect([power({ isStandBy: true }), power({ isStandBy: false }), power({}), power({ isStandBy: "no" })]).toEqual([
