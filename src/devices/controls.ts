@@ -26,9 +26,9 @@ const justStartedMs = 5_000;
 
 const playbackParts = ["playback"] as const;
 
-/** Whether the device does not report what it plays, so that no effect can be read back. */
-function hidesPlayback({ state }: Connection): boolean {
-  return state?.showsPlayback === false;
+/** Whether the device reports what it plays; where it does not, no effect can be read back. It may show only when it is read. */
+function showsPlayback({ state }: Connection): boolean {
+  return state?.showsPlayback !== false;
 }
 
 /** Playback commands that are also keys. */
@@ -50,14 +50,22 @@ export function controlPlayback(
     work: async (connection, signal, endpoint) => {
       await sendToPlayer(endpoint, connection, what, positionMs, signal);
       const statuses = statusAfter[what];
-      const isDone = ({ playback }: Partial<PlatformState>) =>
-        what === "seek"
-          ? playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs
-          : (statuses?.includes(playback?.status ?? "stopped") ?? false);
-      const effect = { parts: playbackParts, isReported: !hidesPlayback(connection), isDone };
+      let hidesPosition = false;
+      const isDone = ({ playback }: Partial<PlatformState>) => {
+        if (what !== "seek") return statuses?.includes(playback?.status ?? "stopped") ?? false;
+        hidesPosition = playback?.position_ms === null;
+        return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
+      };
+      const effect = {
+        parts: playbackParts,
+        get isReported() {
+          return showsPlayback(connection);
+        },
+        isDone,
+      };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
       const { playback = null } = device.lastState.view ?? {};
-      return { playback, confirmed: what === "seek" || statuses ? confirmed : null };
+      return { playback, confirmed: (what === "seek" ? !hidesPosition : statuses) ? confirmed : null };
     },
   });
 }
@@ -92,12 +100,13 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
     work: async (connection, signal, endpoint) => {
       const media = requireCapability(connection.media, "media");
       // A picture starts no playback.
-      const isReported = !hidesPlayback(connection) && item.mime?.startsWith("image/") !== true;
-      const before = isReported ? await unlessSlept(tryReadParts(connection, shownParts, signal)) : null;
+      const isReported = () => showsPlayback(connection) && item.mime?.startsWith("image/") !== true;
+      const before = isReported() ? await unlessSlept(tryReadParts(connection, shownParts, signal)) : null;
       await media.play({ ...item, url: toAsciiUrl(item.url) }, signal);
-      if (!isReported) return null;
+      if (!isReported()) return null;
       const playing = new PlayingSince(before);
-      const effect = { parts: shownParts, isReported, isDone: (state: Partial<PlatformState>) => playing.isNew(state) };
+      const isDone = (state: Partial<PlatformState>) => playing.isNew(state);
+      const effect = { parts: shownParts, isReported: true, isDone };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
       return confirmed === false && playing.isUnknown ? null : confirmed;
     },

@@ -25,7 +25,7 @@ export async function readUntil<T>(
   return last;
 }
 
-/** What shows that a command had its effect; `isReported`: whether the device reports that at all. */
+/** What shows that a command had its effect; `isReported`: whether the device reports that at all, as far as is known by then. */
 interface Effect {
   readonly parts: readonly StatePart[];
   readonly isReported: boolean;
@@ -35,13 +35,14 @@ interface Effect {
 /** Polls for the effect of a command, and publishes the last state; `null` where it cannot be known. */
 export async function awaitEffect(
   { device, endpoint, connection }: { device: Device; endpoint: Endpoint; connection: Connection },
-  { parts, isReported, isDone }: Effect,
+  effect: Effect,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  const isEnough = (state: Partial<PlatformState> | null) => state !== null && (!isReported || isDone(state));
-  const state = await readUntil(() => tryReadParts(connection, parts, signal), isEnough, signal);
+  const isEnough = (state: Partial<PlatformState> | null) =>
+    state !== null && (!effect.isReported || effect.isDone(state));
+  const state = await readUntil(() => tryReadParts(connection, effect.parts, signal), isEnough, signal);
   if (state) device.confirmEffect(state, isEnough(state), endpoint);
-  return state && isReported ? isDone(state) : null;
+  return state && effect.isReported ? effect.isDone(state) : null;
 }
 
 /** Parts of the state; `null` where the device reports none. */

@@ -1,6 +1,6 @@
-/** Whether a device is seen to play a file: the one that it was given, not the one that it played before. */
+/** Whether a device is seen to play a file, the one that it was given and not the one before, and to seek in it. */
 import { expect, test } from "bun:test";
-import { playMedia } from "../../src/devices/controls.ts";
+import { controlPlayback, playMedia } from "../../src/devices/controls.ts";
 import type { PlatformState } from "../../src/platforms/platform.ts";
 import { idle } from "../support/fake-platform.ts";
 import { neverAborted, openHouse } from "./harness.ts";
@@ -65,4 +65,28 @@ test.concurrent.each<readonly [string, boolean | null, readonly [PlatformState, 
   ["neither title nor position is shown, and something played before", null, [playing(), playing()]],
 ])("%s: confirmed is %p", async (_, confirmed, [before, ...after]) => {
   expect(await confirmedOf(before, ...after)).toBe(confirmed);
+});
+
+test.each<readonly [string, boolean | null, PlatformState]>([
+  ["is there", true, playing({ position_ms: 60_000 })],
+  ["is elsewhere", false, playing({ position_ms: 0 })],
+  ["does not tell where it is", null, playing()],
+  ["shows by then that it never tells what it plays", null, idle],
+])("a device that seeks and then %s: confirmed is %p", async (what, confirmed, after) => {
+  const state = { read: async () => after, showsPlayback: true };
+  const house = await openHouse((set) => ({
+    ...set.connection(),
+    state,
+    playback: {
+      does: new Set(),
+      do: async () => {},
+      seek: async () => {
+        state.showsPlayback = !what.includes("never");
+      },
+    },
+  }));
+  const device = house.devices.deviceOf(await house.add("Player"));
+  const sought = await controlPlayback(device, "seek", 60_000, { signal: neverAborted });
+  expect(sought.confirmed).toBe(confirmed);
+  await house.remove();
 });

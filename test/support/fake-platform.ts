@@ -70,6 +70,7 @@ export function descriptionOf(connection: Connection, withheld: readonly Capabil
     launch,
     stop,
     power_on: connection.power,
+    seek: connection.playback?.seek,
   };
   const has = new Set(capabilities.filter((one) => parts[one] !== undefined));
   const power = connection.power ? (["power-on"] as const) : [];
