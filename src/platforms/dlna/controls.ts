@@ -27,7 +27,7 @@ export function commandsOf({ actions: own }: Renderer["memory"]): ReadonlySet<Pl
 }
 
 export async function controlPlayer(
-  renderer: Pick<Renderer, "memory" | "stack" | "query" | "command" | "playback">,
+  renderer: Pick<Renderer, "memory" | "stack" | "query" | "command" | "playback" | "showsPlayback">,
   what: PlaybackCommand,
   signal: AbortSignal,
 ): Promise<void> {
@@ -44,6 +44,8 @@ export async function controlPlayer(
   } catch (error) {
     if (!isWrongState(renderer, error)) throw error;
     const status = (await renderer.playback(signal))?.status ?? null;
+    if (!renderer.showsPlayback)
+      throw new ZapdError("device_refused", `does not accept ${what} now, and does not report what it is playing`);
     if (statusAfter[what]?.includes(status)) return;
     if (status === null) throw nothingLoaded(what === "play" ? "has nothing to play" : notPlaying);
     throw new ZapdError("device_refused", `does not accept ${what} while it is ${status}`);
@@ -56,7 +58,7 @@ export async function seek(renderer: Renderer, positionMs: number, signal: Abort
     await renderer.command("transport", "Seek", signal, args);
   } catch (error) {
     if (!isWrongState(renderer, error)) throw error;
-    if ((await renderer.playback(signal)) === null) throw nothingLoaded(notPlaying);
+    if ((await renderer.playback(signal)) === null && renderer.showsPlayback) throw nothingLoaded(notPlaying);
     throw new ZapdError("device_refused", "cannot seek in what it is playing");
   }
 }
@@ -84,7 +86,8 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
         // seen with rygel). The refused command had no effect, so sending it again does not do it twice.
         let state: string | undefined;
         const isReady = async () => {
-          state = (await renderer.query("transport", "GetTransportInfo", signal)).get("CurrentTransportState");
+          const info = await unlessFault(renderer.query("transport", "GetTransportInfo", signal));
+          state = info.get("CurrentTransportState");
           return state !== "TRANSITIONING";
         };
         await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
@@ -111,14 +114,15 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
   if ("mute" in does) return renderer.mute((await unlessSlept(renderer.volume(signal)))?.muted !== true, signal);
   if ("by" in does) {
     const now = await unlessSlept(renderer.playback(signal));
-    if (now === null) throw nothingLoaded(notPlaying);
-    if (now.position_ms === null)
+    if (now === null && renderer.showsPlayback) throw nothingLoaded(notPlaying);
+    if (now?.position_ms == null)
       throw new ZapdError("device_refused", "does not report the position of what it is playing");
     const to = Math.max(0, now.position_ms + does.by);
     return seek(renderer, now.duration_ms === null ? to : Math.min(to, now.duration_ms), signal);
   }
   if (does.tell !== "toggle") return controlPlayer(renderer, does.tell, signal);
-  const isPlaying = (await unlessSlept(renderer.playback(signal)))?.status === "playing";
+  const now = await unlessSlept(renderer.playback(signal));
+  const isPlaying = renderer.showsPlayback ? now?.status === "playing" : renderer.isToldToPlay;
   return controlPlayer(renderer, isPlaying ? "pause" : "play", signal);
 }
 

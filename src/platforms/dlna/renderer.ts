@@ -50,6 +50,10 @@ export class Renderer {
     command: (path, signal, options = {}) => this.#http.command(path, signal, this.#withConnection(options)),
   };
   readonly #events: Events;
+  /** Whether it tells what it plays; some cannot (players.md 8: 501 from an Onkyo). */
+  showsPlayback = true;
+  /** Whether it was told to play last, and not to pause or to stop. */
+  isToldToPlay = false;
   #provenAt = Number.NEGATIVE_INFINITY;
   /** The level that was set last, and its value in the renderer's range, which it may round. */
   #requestedVolume: { readonly own: number; readonly level: number } | undefined;
@@ -105,6 +109,7 @@ export class Renderer {
     const sent = this.#action(of, action, args);
     try {
       await tellSoap(this.#soap, sent, signal);
+      if (["Play", "Pause", "Stop"].includes(action)) this.isToldToPlay = action === "Play";
     } finally {
       this.#commands++;
       this.#commandedAt = performance.now();
@@ -141,10 +146,12 @@ export class Renderer {
     };
   }
 
-  /** What is playing; `null` for nothing, or where it does not report it (players.md 8: 501 from an Onkyo). */
+  /** What is playing; `null` for nothing, or where it does not report it. */
   async playback(signal: AbortSignal): Promise<Playback | null> {
     if (!this.memory.transport) return null;
-    const status = readStatus(await unlessFault(this.query("transport", "GetTransportInfo", signal)));
+    const info = await unlessFault(this.query("transport", "GetTransportInfo", signal));
+    this.showsPlayback = info.size > 0;
+    const status = readStatus(info);
     if (status === null) return null;
     return readPosition(status, await unlessFault(this.query("transport", "GetPositionInfo", signal)));
   }

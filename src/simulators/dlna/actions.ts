@@ -30,6 +30,7 @@ function transport(model: Model, action: string, args: Args): Result {
     case "SetAVTransportURI":
       return load(model, args["CurrentURI"] ?? "", args["CurrentURIMetaData"] ?? "");
     case "GetTransportInfo":
+      if (model.options.hidesPlayback) return 501;
       return { CurrentTransportState: model.transport, CurrentTransportStatus: "OK", CurrentSpeed: "1" };
     case "GetPositionInfo":
       return positionInfo(model);

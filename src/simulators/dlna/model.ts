@@ -20,6 +20,8 @@ class Defaults {
   soundOnly = false;
   /** The renderer is embedded in another device, as in some speakers. */
   embedded = false;
+  /** It does not tell what it plays, as an Onkyo (players.md 8). */
+  hidesPlayback = false;
   /** It accepts no subscriptions. */
   silent = false;
 }

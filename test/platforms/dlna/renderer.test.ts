@@ -268,20 +268,33 @@ test.concurrent("a renderer whose events do not arrive, as behind a firewall, is
   expect(set.subscribers).toEqual([]);
 });
 
+test.concurrent("a renderer that does not tell what it plays is not said to play nothing", async () => {
+  const { set, connection, state } = await plugIn({ hidesPlayback: true, stack: "tv" });
+  await has(connection.media).play(film, never);
+  expect([(await state()).playback, connection.state?.showsPlayback]).toEqual([null, false]);
+  for (const shown of ["PAUSED_PLAYBACK", "PLAYING"] as const) {
+    await has(connection.keys).press("play-pause", never);
+    expect(set.state.transport).toBe(shown);
+  }
+  await expect(has(connection.keys).press("skip", never)).rejects.toThrow("does not report the position");
+});
+
 test.concurrent("a renderer that plays and refuses to pause is not taken to play nothing", async () => {
-  const refusing = (status: "playing" | "paused" | null) => ({
+  const refusing = (status: "playing" | "paused" | null, showsPlayback = true) => ({
     memory: {},
+    showsPlayback,
     stack: stacks.other,
     query: async () => new Map(),
     command: async () => Promise.reject(new SoapFault("Pause", 500, 701, "")),
     playback: async () => status && { status, position_ms: null, duration_ms: null, live: null, title: null },
   });
-  const told = (status: "playing" | "paused" | null) =>
-    controlPlayer(refusing(status), "pause", never).then(
+  const told = (...shown: Parameters<typeof refusing>) =>
+    controlPlayer(refusing(...shown), "pause", never).then(
       () => "done",
       ({ message }: ZapdError) => message,
     );
   expect(await told("playing")).toBe("does not accept pause while it is playing");
   expect(await told("paused")).toBe("done");
   expect(await told(null)).toBe("is not playing anything");
+  expect(await told(null, false)).toBe("does not accept pause now, and does not report what it is playing");
 });
