@@ -270,11 +270,15 @@ export class CastSimulator extends SimulatedSet {
         answer({ type: "DEVICE_INFO", requestId, ...this.#deviceInfo });
       else if (namespace === SETUP && type === "eureka_info" && reportsId !== null) answer(this.#eureka(content));
     } else if (destination === this.#session?.transportId && namespace === MEDIA && this.#session.app.media !== false) {
+      const { numbers } = this.#session.app;
       // Some apps only broadcast what a command has changed (thibauts/node-castv2-client#64).
       const toAll = (response: JsonObject) =>
         (type === "GET_STATUS" || type === "LOAD" || response["type"] !== "MEDIA_STATUS") &&
         this.#send(client, destination, "*", namespace, { ...response, requestId: undefined });
-      this.#handleMedia(content, this.#session.app.numbers === "none" ? toAll : answer);
+      this.#handleMedia(
+        content,
+        numbers === "none" || (numbers === "status" && type !== "GET_STATUS") ? toAll : answer,
+      );
     }
   }
 

@@ -221,7 +221,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const type = message["type"] ?? message["responseType"];
     const { requestId } = message;
     // 0 is a broadcast (3.2).
-    const named = requestId === 0 ? undefined : requestId;
+    const named = typeof requestId === "number" && requestId > 0 ? requestId : undefined;
     this.#namesRequests ||= named !== undefined;
     const isStatus = type === "MEDIA_STATUS";
     if (isStatus) {
@@ -232,13 +232,11 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     }
     if (named !== undefined) return this.pendingRequest(named)?.resolve(message);
     const isAnswer = !this.#namesRequests || (!isStatus && destination === senderId);
-    if (isStatus ? !isAnswer && requestId === 0 : !isAnswer || !refusals.has(type)) return;
+    if ((!isStatus && !refusals.has(type)) || (!isAnswer && requestId === 0)) return;
     for (const [id, asked] of this.#mediaRequests) {
       if (asked === (isStatus ? "LOAD" : "GET_STATUS")) continue;
-      if (isAnswer) {
-        this.#mediaRequests.delete(id);
-        return this.pendingRequest(id)?.resolve(message);
-      }
+      this.#mediaRequests.delete(id);
+      if (isAnswer) return this.pendingRequest(id)?.resolve(message);
       this.#answerLater(id, message, unnamedAnswerMs);
     }
   }
@@ -251,14 +249,15 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const isUnnamed = named === undefined && !this.#namesRequests;
     if (idle === "loading") {
       if (!isNamed && !isUnnamed) return false;
+      if (!load.isLoading) this.#answerLater(load.id, message, loadingTimeoutMs);
       load.isLoading = true;
-      this.#answerLater(load.id, message, loadingTimeoutMs);
       return true;
     }
     const isNew = mediaSessionId !== undefined && mediaSessionId !== load.former;
     const isOver = idle !== "former" && (isNamed || load.isLoading || (isNew && (isUnnamed || idle === "failed")));
     if (isOver) this.pendingRequest(load.id)?.resolve(message);
-    else if (isNew && this.#media?.status === "playing") this.#answerLater(load.id, message, unnamedAnswerMs);
+    else if (isNew && this.#media?.status === "playing" && this.#mediaRequests.delete(load.id))
+      this.#answerLater(load.id, message, unnamedAnswerMs);
     return isNamed || (isOver && named === undefined);
   }
 

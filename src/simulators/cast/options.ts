@@ -9,8 +9,8 @@ export interface SimulatedCastApp {
   readonly media?: boolean;
   /** False for an app that refuses to load files. Default: it loads them. */
   readonly plays?: boolean;
-  /** Which messages have a number. Default: all; without one, answers go to all senders. */
-  readonly numbers?: "answers" | "none";
+  /** Which messages have a number: answers, or those to GET_STATUS. Default: all; without one, answers go to all senders. */
+  readonly numbers?: "answers" | "status" | "none";
   /** It takes commands for what plays, and refuses them. */
   readonly refuses?: boolean;
   /** It ends when a file is loaded or playback is stopped, without an answer. */

@@ -143,7 +143,7 @@ describe.concurrent("what a Cast device plays", () => {
   });
 
   test("refuses, too, though it tells of something else first, or does not say what it refuses", async () => {
-    for (const numbers of ["answers", "none"] as const) {
+    for (const numbers of ["answers", "status", "none"] as const) {
       const onEvent = ({ type }: { type: string }) => {
         if (type === "media" && numbers === "answers") set.pause();
       };
