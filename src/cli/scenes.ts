@@ -4,8 +4,8 @@ import { openStream, type SceneInfo, type SceneResult, type StepResult } from ".
 import { linesOf } from "../api/client-stream.ts";
 import { codes, exits, toErrorCode } from "../api/errors.ts";
 import type { SceneNews } from "../api/events.ts";
+import { neverAborted } from "../system/never-aborted.ts";
 import { printable } from "../system/printable.ts";
-import { neverAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
 import type { Context } from "./context.ts";

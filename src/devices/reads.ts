@@ -5,7 +5,8 @@
 import { hasCode, inStandby } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import type { StatePart } from "../platforms/platform.ts";
-import { neverAborted, orAborted, sleep } from "../system/sleep.ts";
+import { neverAborted } from "../system/never-aborted.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { mergeStates } from "./compose.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { EndpointSet } from "./endpoints.ts";

@@ -5,7 +5,7 @@ import type { FoundDevice } from "../discovery/probe-queue.ts";
 import type { Address, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import type { Log } from "../system/log.ts";
 import type { Neighbours } from "../system/neighbours.ts";
-import { neverAborted } from "../system/sleep.ts";
+import { neverAborted } from "../system/never-aborted.ts";
 import { addressText, shellQuote } from "../system/text.ts";
 import type { CredentialKeeper, Credentials } from "./credentials.ts";
 import { type DeviceRecord, descriptionOf, memoryOf, placeIn } from "./record.ts";

@@ -1,5 +1,3 @@
-import { setMaxListeners } from "node:events";
-
 /** Waits `ms`. Rejects with the reason of the signal as soon as that aborts. */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -15,10 +13,6 @@ export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
     signal?.addEventListener("abort", aborted, { once: true });
   });
 }
-
-/** A signal that never aborts. All wait on this one, where Node would warn of a leak at the eleventh listener. */
-export const neverAborted = new AbortController().signal;
-setMaxListeners(0, neverAborted);
 
 /** Awaits `work`, but rejects with the reason of the signal as soon as that aborts; `work` then goes on unobserved. */
 export async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -13,7 +13,7 @@ import {
 } from "../../src/mqtt/home-assistant.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { capabilities, keys } from "../../src/platforms/platform.ts";
-import { neverAborted } from "../../src/system/sleep.ts";
+import { neverAborted } from "../../src/system/never-aborted.ts";
 import { device } from "../cli/examined.ts";
 import { app as appOf, playing } from "../cli/remote-model.ts";
 import { refusals } from "./home-assistant-schema.ts";

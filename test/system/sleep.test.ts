@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { getMaxListeners } from "node:events";
-import { neverAborted, until } from "../../src/system/sleep.ts";
+import { neverAborted } from "../../src/system/never-aborted.ts";
+import { until } from "../../src/system/sleep.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 const never = new AbortController().signal;

@@ -1,7 +1,8 @@
 /** A session that is shared, reopened and closed, in time that passes at once. */
 import { afterEach, beforeEach, expect, jest, spyOn, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
-import { neverAborted, sleep } from "../../src/system/sleep.ts";
+import { neverAborted } from "../../src/system/never-aborted.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { ReconnectingSession, type Session, type SessionEnd } from "../../src/transport/session.ts";
 
 const unreachable = new ZapdError("device_unreachable", "did not answer");

@@ -2,7 +2,7 @@
  * The WebSocket of a Kodi, for calls and notifications (players.md 7.1). It is closed without a close frame, which Kodi answers
  * with a text frame that holds it.
  */
-import { neverAborted } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, isJson, type Json } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";

@@ -3,8 +3,9 @@
  * newest lines. Nothing is ever sent over it: a Ctrl-C would stop the app.
  */
 import { hasReason, ZapdError } from "../../api/errors.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
 import { overlap } from "../../system/overlap.ts";
-import { neverAborted, until } from "../../system/sleep.ts";
+import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { connectSocket } from "../../transport/socket.ts";
 import type { Address, Console, ConsoleLines } from "../platform.ts";

@@ -4,7 +4,7 @@
  */
 import { hasCode } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { neverAborted } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
 import { deadline } from "../../transport/http.ts";
 import {
   type Capability,

@@ -1,7 +1,8 @@
 /** Power (smart-tvs.md 1.2, 3.3): HTTP is asked first, since opening the WebSocket turns some TVs on. */
 import { hasReason, inStandby } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { neverAborted, sleep, until } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
+import { sleep, until } from "../../system/sleep.ts";
 import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";

@@ -3,7 +3,8 @@
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
 import { inStandby, ZapdError } from "../../api/errors.ts";
-import { neverAborted, orAborted, sleep, until } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
+import { orAborted, sleep, until } from "../../system/sleep.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { asJson, type Json, number, text } from "../../transport/json.ts";
 import { WebSocketRpc } from "../../transport/rpc.ts";

@@ -1,7 +1,8 @@
 /** The session with a paired TV: what it pushes, its pointer socket, and the titles of its apps. */
 import { DeviceError, hasCode, hasReason } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { neverAborted, sleep } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
+import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { asJson, flag } from "../../transport/json.ts";
 import { ReconnectingSession, type Session, type SessionEnd } from "../../transport/session.ts";

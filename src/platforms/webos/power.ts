@@ -1,7 +1,8 @@
 /** Power (smart-tvs.md 1.2, 2.4, 2.5): off only when the TV is on, on by magic packets. */
 import { inStandby } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { neverAborted, orAborted } from "../../system/sleep.ts";
+import { neverAborted } from "../../system/never-aborted.ts";
+import { orAborted } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import { type Emit, noEffect, type PowerControl } from "../platform.ts";
