@@ -149,9 +149,13 @@ export class Renderer {
   /** What is playing; `null` for nothing, or where it does not report it. */
   async playback(signal: AbortSignal): Promise<Playback | null> {
     if (!this.memory.transport) return null;
-    const info = await unlessFault(this.query("transport", "GetTransportInfo", signal));
-    this.showsPlayback = info.size > 0;
-    const status = readStatus(info);
+    const asked = this.query("transport", "GetTransportInfo", signal);
+    const status = readStatus(await unlessFault(asked));
+    // Any other fault may be gone at the next question.
+    this.showsPlayback = await asked.then(
+      () => true,
+      (error: unknown) => !hasCode(error, "unsupported_operation"),
+    );
     if (status === null) return null;
     return readPosition(status, await unlessFault(this.query("transport", "GetPositionInfo", signal)));
   }
