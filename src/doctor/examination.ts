@@ -2,8 +2,7 @@
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
-import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { lstat, readFile } from "node:fs/promises";
 import net from "node:net";
 import { resolve } from "node:path";
 import type { Arguments, Device, Result, ValueName } from "../api/client.ts";
@@ -144,9 +143,14 @@ async function findDaemon(exam: Examination): Promise<DaemonFound> {
   const code = await connect({ path: exam.socket });
   if (code === "ENOENT") return { state: "absent" };
   if (code === "EACCES" || code === "EPERM") return { state: "forbidden" };
-  // Bun gives ECONNREFUSED also where the parent is no folder.
-  if (code !== "" && !existsSync(exam.socket)) return { state: "absent" };
-  if (code !== "") return { state: "stale" };
+  if (code !== "") {
+    // Bun gives ECONNREFUSED for everything that is no socket, and for one whose daemon lets no more callers wait.
+    if (!(await lstat(exam.socket).catch(() => null))?.isSocket()) return { state: "absent" };
+    const listening = (await exam.machine.read("/proc/net/unix"))
+      ?.split("\n")
+      .filter((line) => / 00010000 /.test(line));
+    return { state: listening?.some((line) => line.endsWith(` ${exam.socket}`)) ? "silent" : "stale" };
+  }
   const found = await askStatus(exam);
   if (found.state !== "silent") return found;
   try {

@@ -171,8 +171,7 @@ export async function claimPort<T>(
   try {
     return await listen();
   } catch (cause) {
-    if (await until(() => currentRuntime().isListening(socket), { timeoutMs: startupOverlapMs }))
-      throw await alreadyRunningError(socket);
+    if (await until(() => isHeld(socket), { timeoutMs: startupOverlapMs })) throw await alreadyRunningError(socket);
     const taken = systemCode(cause) === "EADDRINUSE";
     const reason = taken ? "another program uses it" : systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, renameSync, rmdirSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { findingLine, summary } from "../../src/cli/doctor.ts";
@@ -20,6 +20,7 @@ import { createZapd } from "../../src/zapd.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { freePort, startTestDaemon } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
+import { fullSocket } from "../support/full-socket.ts";
 import { device, examined } from "./examined.ts";
 import { runZapd } from "./program.ts";
 
@@ -245,6 +246,20 @@ describe("as a program", () => {
     if (process.getuid?.() === 0) return;
     chmodSync(open, 0o500);
     expect((await doctor(config, open)).by("state")[0]?.hint).toStartWith(`chmod 700 ${open}, or`);
+  });
+
+  test("what stands in the place of the socket is no stale one, nor is that of a stopped daemon with a full backlog", async () => {
+    const [config, state] = [join(folder, "place.toml"), join(folder, "place")];
+    const socket = join(state, "zapd.sock");
+    writeFileSync(config, settings(await freePort()), { mode: 0o600 });
+    mkdirSync(socket, { recursive: true, mode: 0o700 });
+    const text = async () => (await doctor(config, state)).by("daemon")[0]?.text;
+    expect(await text()).toMatch(/^the daemon is not running; its port \d+ is free$/);
+    rmdirSync(socket);
+    if (process.platform !== "linux") return;
+    const full = await fullSocket(socket);
+    expect(await text()).toStartWith("the daemon accepts connections on");
+    full.close();
   });
 
   test("a zapd inside another server has no socket to be named", async () => {

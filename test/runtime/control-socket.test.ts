@@ -182,6 +182,9 @@ describe("the control socket", () => {
       mkdirSync(join(folder, "state"));
       const full = await fullSocket(path);
       expect(await failureOf(claim())).toContain("zapd is already running");
+      const place = { hostname: "127.0.0.1", port: 1 };
+      const port = claimPort(place, path, () => Promise.reject(new Error("taken")));
+      expect(await failureOf(port)).toContain("zapd is already running");
       full.close();
     },
   );
