@@ -187,7 +187,7 @@ export const groups: Readonly<Record<string, Readonly<Record<string, Command>>>>
       maxWords: 1,
     }),
     watch: command("[NAME …] [--types TYPE,…]", "print events, one per line, until Ctrl-C", from(watch, "watch"), {
-      completes: "device",
+      completes: "devices",
       maxWords: anyNumber,
       synonyms: ["events", "follow"],
       options: { types: value("TYPES", "only events of these types, such as state.changed,device.*") },

@@ -147,7 +147,7 @@ const files = () => plain([filesWord]);
 
 const sources: Readonly<Record<Completed, Source>> = {
   device: first(devices),
-  devices: (request) => (request.before.length < 2 ? devices(request) : []),
+  devices: (request) => (request.before.length < 2 || request.command === "watch" ? devices(request) : []),
   part: (request) => (request.before.length === 0 ? devices(request) : platformsOf(request)),
   app: first(apps),
   input: first(inputs),

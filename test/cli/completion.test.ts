@@ -33,6 +33,7 @@ describe("bash", () => {
     [["rename", "Bedroom", ""], []],
     [["join", "Bedroom", "liv"], ["Living\\ Room"]],
     [["join", "Bedroom", "Living\\ Room", ""], []],
+    [["watch", "Bedroom", "x", "liv"], ["Living\\ Room"]],
     [["split", "Bed"], ["Bedroom"]],
     [["split", "Bedroom", ""], ["roku"]],
     [["split", "Bedroom", "roku", ""], []],
