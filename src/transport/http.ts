@@ -5,7 +5,8 @@
 import { DeviceError, hasCode, hasReason } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
-import { sleep } from "../system/sleep.ts";
+import { Semaphore } from "../system/semaphore.ts";
+import { orAborted, sleep } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection, type Limit } from "./http-connection.ts";
 import { refuseOwnListener } from "./socket.ts";
 
@@ -23,6 +24,8 @@ const keepAliveCheckMs = 30;
 const keepAlivePollMs = 5;
 const maxIdleMs = 4_000;
 const maxKept = 4;
+/** Of the four calls that a device gets at a time (SECURITY.md R3), one is left for a command. */
+const maxReads = 3;
 const retryDelayMs = 250;
 
 const defaultMaxBytes = 256 * 1024;
@@ -65,6 +68,7 @@ export interface DeviceHttpOptions {
 
 export class DeviceHttp {
   readonly #options: DeviceHttpOptions;
+  readonly #reads = new Semaphore(maxReads);
   #idle: HttpConnection[] = [];
   #sweeper: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -82,10 +86,16 @@ export class DeviceHttp {
 
   /** A GET, or a POST with a body; sent once more when the connection was closed without an answer. */
   read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
-    return this.#withTimeout(signal, (within) => this.#readTwice(path, within, options));
+    return this.#withTimeout(signal, (within) =>
+      orAborted(
+        this.#reads.run(() => this.#readTwice(path, within, options)),
+        within,
+      ),
+    );
   }
 
   async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
+    within.throwIfAborted();
     const get = async (connection: HttpConnection) => {
       this.#check(connection, options);
       return this.#exchangeAndKeep(connection, readOf(path, options), within);

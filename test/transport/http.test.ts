@@ -112,6 +112,22 @@ describe.concurrent("a read", () => {
     await until("the connection is closed", () => tv.open === 0);
   });
 
+  test("R3 waits while three others are on their way, but lets a command pass", async () => {
+    const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200, "me")));
+    const http = client(tv, me, 400);
+    const slow = [1, 2, 3].map(() => failureOf(http.read("/slow", never)));
+    await until("the device is asked", () => tv.heard.length === 3);
+    const caller = new AbortController();
+    const next = http.read("/next", never).catch(() => {});
+    const left = failureOf(http.read("/left", caller.signal));
+    await http.command("/press", never);
+    caller.abort(new ZapdError("device_busy", "gone"));
+    expect(await left).toBe("device_busy: gone");
+    expect(tv.heard.map((one) => one.target)).toEqual(["/slow", "/slow", "/slow", "/who", "/press"]);
+    for (const one of slow) expect(await one).toStartWith("device_timeout");
+    await next;
+  });
+
   test("T5 never goes to zapd's own door", async () => {
     const tv = await device(() => answer(200));
     const http = client(tv, undefined, 1_000, true);
@@ -180,7 +196,7 @@ describe.concurrent("connections", () => {
   test("are kept four at most, and not for ever", async () => {
     const tv = await device(() => answer(200));
     const http = client(tv);
-    await Promise.all(Array.from({ length: 10 }, (_, at) => http.read(`/${at}`, never)));
+    await Promise.all(Array.from({ length: 10 }, (_, at) => http.command(`/${at}`, never)));
     await until("the others are closed", () => tv.open <= 4);
     expect(tv.open).toBe(4);
   });
