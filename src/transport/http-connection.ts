@@ -45,7 +45,8 @@ export class HttpConnection {
   provenAt = Number.NEGATIVE_INFINITY;
   /** Whether another exchange may be sent. */
   usable = true;
-  used = false;
+  /** How many exchanges it has carried. */
+  answers = 0;
   /** When the last exchange ended, on the monotonic clock. */
   idleSince = performance.now();
 
@@ -91,7 +92,7 @@ export class HttpConnection {
         this.#reader = undefined;
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
-        this.used = true;
+        this.answers++;
         this.idleSince = performance.now();
         // After `Connection: close` no other request may be sent (RFC 9112, 9.6): a device that leaves it open may reset it then.
         const isLast = exchange.headers?.["Connection"] === "close";

@@ -74,6 +74,8 @@ export class DeviceHttp {
   #closed = false;
   /** Whether the device has been seen to leave a connection open after an answer. */
   #keepsAlive = false;
+  /** After how many answers the device closed a connection: others that have carried as many are about to be closed. */
+  #closesAfter = Number.POSITIVE_INFINITY;
 
   constructor(options: DeviceHttpOptions) {
     this.#options = options;
@@ -122,7 +124,10 @@ export class DeviceHttp {
       try {
         return await this.#exchangeAndKeep(connection, exchange, within, limit);
       } catch (error) {
-        if (hasReason(error, "closed")) this.#keepsAlive = false;
+        if (hasReason(error, "closed")) {
+          this.#keepsAlive = false;
+          this.#closesAfter = connection.answers - 1;
+        }
         throw error;
       }
     };
@@ -177,7 +182,11 @@ export class DeviceHttp {
     const { proofHoldsMs = Number.POSITIVE_INFINITY } = this.#options;
     const now = performance.now();
     return (
-      kept.proven && this.#keepsAlive && now - kept.idleSince < proofMaxIdleMs && now - kept.provenAt < proofHoldsMs
+      kept.proven &&
+      this.#keepsAlive &&
+      kept.answers < this.#closesAfter &&
+      now - kept.idleSince < proofMaxIdleMs &&
+      now - kept.provenAt < proofHoldsMs
     );
   }
 
@@ -191,7 +200,7 @@ export class DeviceHttp {
       await prove(async (path, options) => {
         const exchange = readOf(path, options);
         // A kept connection may have been closed meanwhile: then a new one is tried.
-        for (let mayBeClosed = connection.used; ; mayBeClosed = false) {
+        for (let mayBeClosed = connection.answers > 0; ; mayBeClosed = false) {
           if (!connection.usable) connection = await this.#open(signal);
           try {
             const exchanged = await this.#exchange(connection, exchange, signal);
@@ -204,11 +213,13 @@ export class DeviceHttp {
       });
       connection.proven = true;
       connection.provenAt = performance.now();
-      if (!this.#keepsAlive) {
+      const isLast = connection.answers >= this.#closesAfter;
+      if (!this.#keepsAlive || isLast) {
         // In several sleeps, so that a busy process reads the close of the connection in between.
         for (let polls = keepAliveCheckMs / keepAlivePollMs; polls > 0 && connection.usable; polls--)
           await sleep(keepAlivePollMs, signal);
         this.#keepsAlive = connection.usable;
+        if (isLast && connection.usable) this.#closesAfter = Number.POSITIVE_INFINITY;
       }
     } catch (error) {
       connection.close();
@@ -252,7 +263,10 @@ export class DeviceHttp {
 
   /** Takes a kept connection out, preferably a proven one. */
   #take(): HttpConnection | undefined {
-    this.#idle = this.#idle.filter((connection) => connection.usable);
+    this.#idle = this.#idle.filter(({ usable, answers }) => {
+      if (!usable) this.#closesAfter = answers;
+      return usable;
+    });
     const at = this.#idle.findLastIndex((connection) => connection.proven);
     // -1, where none is proven, takes the last.
     return this.#idle.splice(at, 1)[0];

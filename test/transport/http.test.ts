@@ -289,6 +289,24 @@ describe.concurrent("proof of who is there", () => {
     expect(said(tv.heard)).toEqual(["1 GET /who", "2 POST /1", "3 GET /who", "4 POST /2"]);
   });
 
+  test("is asked of a device that closes after every second answer on a new connection, once a command was lost", async () => {
+    const tv = await device((heard) => {
+      const isSecond = tv.heard.filter(({ connection }) => connection === heard.connection).length === 2;
+      return isSecond ? { thenClose: sure(heard) } : sure(heard);
+    });
+    const http = client(tv, me);
+    await http.read("/state", never, { proven: true });
+    expect(await failureOf(http.command("/lost", never))).toStartWith("device_error");
+    for (const proven of [true, false, true]) {
+      await http.read("/state", never, { proven });
+      await http.command("/press", never);
+    }
+    expect(tv.heard.filter(({ method }) => method === "POST").map(({ target }) => target)).toEqual([
+      "/lost",
+      ...Array(3).fill("/press"),
+    ]);
+  });
+
   test("over a kept connection that is dead is asked for again on a new one", async () => {
     let whos = 0;
     const tv = await device((heard) => (heard.target === "/who" && ++whos === 1 ? "close" : sure(heard)));
