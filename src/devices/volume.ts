@@ -116,9 +116,13 @@ async function toLevel(
   }
   let level = await before();
   const stepping = "zapd volume +5 -d {device}";
+  if (level === null && remedy)
+    throw new ZapdError("device_refused", "refused to set its volume: its settings do not allow it", {
+      hint: `${remedy}. Then step it: ${stepping}`,
+    });
   if (level === null)
     throw new ZapdError("unsupported_operation", "supports only volume steps, and does not report its volume", {
-      hint: remedy ? `${remedy}. Then step it: ${stepping}` : `Step it: ${stepping}`,
+      hint: `Step it: ${stepping}`,
     });
   // The first step shows how far one goes; a step that changes nothing is at the end of the scale, or is not allowed.
   let stride: number | null = null;
