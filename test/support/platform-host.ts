@@ -66,6 +66,7 @@ export interface Told<Memory = unknown> {
   readonly states: Partial<PlatformState>[];
   /** Why each connection that ended did. */
   readonly ended: ("hung_up" | "going_off")[];
+  hints: number;
   readonly emit: Emit<Memory>;
 }
 
@@ -97,7 +98,9 @@ export function targetOf<Memory, Secret>(
     remembered: [],
     states: [],
     ended: [],
+    hints: 0,
     emit(event) {
+      if (event.type === "hint") told.hints++;
       if (event.type === "state") told.states.push(event.patch);
       if (event.type === "disconnected") told.ended.push(event.why);
       if (event.type !== "facts") return;

@@ -101,6 +101,7 @@ export class KodiDevice {
           this.pushed.invalidate();
           session.onNotification((method, data) => this.#handleNotification(session, method, data));
           this.#forgetVerification();
+          emit({ type: "hint" });
           return session;
         } catch (error) {
           session.close();

@@ -132,6 +132,19 @@ test("one that has quit is followed again as soon as it is back", async () => {
   await until("it is followed again", isFollowed);
 });
 
+test("one that crashed is to be read as soon as its socket is open again (players.md 13)", async () => {
+  const { set: player, connection, told } = await lineToKodi(await startKodi());
+  await until("it is followed", async () => {
+    await connection.state?.read(never);
+    return player.state.clients.websocket > 0;
+  });
+  await player.end("crash");
+  await until("it is told", () => told.ended.includes("hung_up"));
+  told.hints = 0;
+  await player.wake();
+  await until("it is told", () => told.hints > 0);
+});
+
 test("an answer that was on its way when it said that it sleeps does not make it awake", async () => {
   const player = await startKodi();
   const relay = await startRelay(player.host, player.port);
