@@ -67,7 +67,7 @@ export class Apps {
     if (native || metaTag !== "") {
       const answered = await (await open()).launch(id, native, metaTag, signal);
       if (answered === 404) throw noSuchApp(id);
-      if (answered !== null && answered >= 400) throw refused({ status: answered });
+      if (answered !== null && answered >= 400) throw refused();
     } else await this.#rest.launch(id, signal);
     if (native) return null;
     const confirmed = await until(() => this.#isShown(id, signal), { timeoutMs: shownTimeoutMs, everyMs: 200, signal });

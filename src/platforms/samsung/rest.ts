@@ -3,7 +3,7 @@
  * and show no prompt. TVs that give tokens are asked over TLS, and must show the certificate of their pairing first.
  */
 import { DeviceError, hasReason, inStandby, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
-import { type Answer, bodyText, DeviceHttp } from "../../transport/http.ts";
+import { type Answer, bodyText, DeviceHttp, refuseRedirect } from "../../transport/http.ts";
 import { type PlatformHost, pinOf } from "../platform.ts";
 import { isAddressIdentity } from "../query.ts";
 import type { SamsungTarget } from "./memory.ts";
@@ -36,7 +36,8 @@ export function requireIdentity({ identity, host }: Pick<SamsungTarget, "identit
 
 /** Fails with `device_error` where the answer is not that of a TV. */
 export function parseInfo(answer: Answer): Info {
-  if (answer.status !== 200) throw protocolError(`answered ${answer.status} to the request for its identity`);
+  refuseRedirect(answer);
+  if (answer.status !== 200) throw protocolError("does not answer as a Samsung TV does");
   return readInfo(bodyText(answer));
 }
 
@@ -81,20 +82,20 @@ export class Rest {
     if (answer.status === 404) return null;
     // Seen at the launch of an app that is not installed (balmli/com.samsung.smart#65).
     if (answer.status === 401) return undefined;
-    if (answer.status !== 200) throw refused(answer);
+    if (answer.status !== 200) throw refused();
     return readAppStatus(id, bodyText(answer));
   }
 
   async launch(id: string, signal: AbortSignal): Promise<void> {
     const answer = await this.#http.command(appPath(id), signal);
     if (answer.status === 404) throw noSuchApp(id);
-    if (answer.status >= 300) throw refused(answer);
+    if (answer.status >= 300) throw refused();
   }
 
   async stop(id: string, signal: AbortSignal): Promise<void> {
     const answer = await this.#http.command(appPath(id), signal, { method: "DELETE" });
     // It has ended by itself.
-    if (answer.status >= 300 && answer.status !== 404) throw refused(answer);
+    if (answer.status >= 300 && answer.status !== 404) throw refused();
   }
 
   close(): void {
@@ -127,9 +128,6 @@ export function noSuchApp(id: string): ZapdError {
   });
 }
 
-export function refused({ status }: Pick<Answer, "status">): DeviceError {
-  return new DeviceError("device_refused", `refused the request: it answered ${status}`, {
-    phase: "answered",
-    reason: "denied",
-  });
+export function refused(): DeviceError {
+  return new DeviceError("device_refused", "refused the request", { phase: "answered", reason: "denied" });
 }

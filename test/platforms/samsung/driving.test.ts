@@ -529,7 +529,9 @@ describe.concurrent("apps", () => {
   test("a launch that the TV refuses fails", async () => {
     const one = await line({ traits: { launchStatus: 500 } });
     const launched = one.connection.apps?.launch?.("111299001912", { content_id: "v=abc" }, never);
-    expect((await failure(Promise.resolve(launched))).code).toBe("device_refused");
+    const { code, message } = await failure(Promise.resolve(launched));
+    // No status of the TV (EXPERIENCE.md, errors).
+    expect([code, message]).toEqual(["device_refused", "refused the request"]);
   });
 });
 
