@@ -185,8 +185,9 @@ interface AnyArguments extends Partial<Upload> {
 async function requestOf(base: string, route: OperationRoute, args: AnyArguments): Promise<Request> {
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
-  for (const [name, part] of Object.entries({ device: id, app, scene }) as ["device" | "app" | "scene", string][])
-    if (/^\.{1,2}$/.test(part.trim())) throw new ZapdError(`${name}_not_found`, `No ${name} is called "${part}"`);
+  for (const [name, part] of Object.entries({ device: id, app, scene }))
+    if (/^\.{1,2}$/.test(part))
+      readAnswer(`{"ok":false,"error":{"code":"${name}_not_found","message":"No ${name} is called \\"${part}\\""}}`);
   const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
   );
@@ -197,7 +198,7 @@ async function requestOf(base: string, route: OperationRoute, args: AnyArguments
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const places: Readonly<Record<string, string>> = { id, app, group, scene };
   const path = route.path.replaceAll(/:(\w+)/g, (_, place: string) => encodeURIComponent(places[place] ?? ""));
-  return new Request(base + path + search, init);
+  return new Request(base.replace(/\/$/, "") + path + search, init);
 }
 
 function readAnswer(text: string): Answer<unknown> {

@@ -8,7 +8,7 @@ const { daemon } = await daemonForFile();
 const failureOf = (call: Promise<unknown>): Promise<unknown> => call.then(() => null).catch((error: unknown) => error);
 
 test("a call returns the data and the unchanged text", async () => {
-  const call = createCall({ url: daemon.url });
+  const call = createCall({ url: `${daemon.url}/` });
   const { data, text } = await call("listDevices");
   expect([data, text]).toEqual([[], '{"ok":true,"data":[]}']);
   // @ts-expect-error an answer without an end is read by createStream
@@ -31,7 +31,10 @@ test("a failure has the code, the message, the hint and the text", async () => {
   expect(JSON.parse(text)).toEqual({ ok: false, error: { code, message, hint } });
   // A path of dots would be another path.
   for (const id of [".", "..", " .. "])
-    expect(await failureOf(zapd.getState({ id }))).toMatchObject({ code: "device_not_found" });
+    expect(await failureOf(zapd.getState({ id }))).toMatchObject({
+      code: "device_not_found",
+      text: expect.stringContaining(`"message":"No device is called \\"${id.trim()}\\""`),
+    });
 });
 
 test("an answer that is not zapd's is a NotZapdError", async () => {
