@@ -1,6 +1,7 @@
 /** `zapd fleet`: a client of the MQTT broker, not of the local daemon. Each site answers for its own devices. */
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
+import { constants } from "node:os";
 import { activity, powerWords } from "../api/client-words.ts";
 import { codes, exits, toErrorCode, ZapdError } from "../api/errors.ts";
 import { labelPrefix } from "../api/routes.ts";
@@ -8,6 +9,7 @@ import type { State } from "../api/schemas.ts";
 import type { Fleet, FleetDevice, FleetResult, FleetSite, Selection, Send } from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
+import { orAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { deepLinkOf } from "./apps.ts";
 import type { Context } from "./context.ts";
@@ -17,6 +19,7 @@ import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
 import { defaultOwner } from "./lease.ts";
 import { type Cell, paintFor, table, unreadable } from "./print.ts";
+import { onSignal } from "./signals.ts";
 import { findVerb } from "./words.ts";
 
 type Verb = (context: Context, words: readonly string[]) => Promise<number>;
@@ -36,6 +39,8 @@ const installTimeoutMs = 240_000;
 const noSites = "A site appears once its daemon uses the broker: zapd config set mqtt.url mqtt://HOST:1883";
 /** How long to wait for a device that another holder has leased. */
 const leaseWaitS = 30;
+/** How much longer than the time for all devices freeing a lease may take. */
+const freeingMs = 2_000;
 
 export async function fleet(context: Context): Promise<number> {
   const [verb = "", ...words] = context.words;
@@ -120,13 +125,14 @@ async function packageIdentity(context: Context): Promise<{ sha256: string; byte
   return { sha256: sha256.toLowerCase(), bytes: Number(bytes) };
 }
 
-/** Takes a lease of a device, does the work with it, and frees it. */
-async function withLease(
+/** Takes a lease of a device, does the work with it, and frees it, also when `stopped` aborts. */
+export async function withLease(
   send: Send,
   device: string,
-  timeoutMs: number,
+  { timeoutMs, stopped }: { readonly timeoutMs: number; readonly stopped: AbortSignal },
   work: (lease: string) => Promise<unknown>,
 ): Promise<unknown> {
+  stopped.throwIfAborted();
   const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
   // Half of the time at most, so that the site does not give the lease to a command that has ended.
   const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
@@ -137,10 +143,10 @@ async function withLease(
   const lease = isObject(given) ? given["token"] : undefined;
   if (typeof lease !== "string") throw new ZapdError("internal_error", "the site gave a lease without a token");
   try {
-    return await work(lease);
+    return await orAborted(work(lease), stopped);
   } finally {
     // A lease that is not freed expires.
-    await send({ op: "free_lease", args: { device }, lease }).catch(() => {});
+    await send({ op: "free_lease", args: { device }, lease }, freeingMs).catch(() => {});
   }
 }
 
@@ -152,14 +158,22 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   const timeoutMs = context.timeoutMs ?? mostMs;
   const { fleet, replyTo, close } = await openFleet(context, false);
   const hints = new Set<string>();
+  const interrupted = new AbortController();
+  let by: NodeJS.Signals | undefined;
+  for (const signal of leased ? (["SIGINT", "SIGTERM", "SIGHUP"] as const) : [])
+    onSignal([signal], () => {
+      by = signal;
+      interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
+    });
   try {
     const targets = fleet.select(selection);
     if (targets.length === 0) throw noneSelectedError(fleet);
     const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
+    const limits = { timeoutMs: leftMs, stopped: interrupted.signal };
     const work = (send: Send, { id: device }: FleetDevice) => {
       const call = { op, args: { ...args, device } };
       return leased
-        ? withLease(send, device, leftMs, (lease) => send({ ...call, lease }))
+        ? withLease(send, device, limits, (lease) => send({ ...call, lease }))
         : send(call).then(checkScene);
     };
     const results = await fleet.run(targets, work, {
@@ -169,7 +183,8 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
         if (!context.json) printDeviceResult(context, result, hints);
       },
     });
-    return reportResults(context, results);
+    const status = reportResults(context, results);
+    return by ? 128 + constants.signals[by] : status;
   } finally {
     await close();
   }

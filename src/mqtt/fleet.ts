@@ -49,8 +49,11 @@ export type FleetResult = { readonly device: FleetDevice } & (
   | { readonly ok: false; readonly error: ErrorBody }
 );
 
-/** Calls the site of a device; resolves with the data of the answer. Fails with its error, or with a `BusError`. */
-export type Send = (body: Readonly<Record<string, unknown>>) => Promise<unknown>;
+/**
+ * Calls the site of a device; resolves with the data of the answer. Fails with its error, or with a `BusError`. `extraMs`: how
+ * much longer than all commands together it may take.
+ */
+export type Send = (body: Readonly<Record<string, unknown>>, extraMs?: number) => Promise<unknown>;
 
 export interface OpenOptions {
   /** Whether states are read too. */
@@ -206,7 +209,7 @@ export class Fleet {
         const { site } = device.site;
         const turn = turns.get(site) ?? new Semaphore(perSite.concurrent);
         turns.set(site, turn);
-        const send: Send = (body) => this.#send(device, body, replyTo(site), deadline);
+        const send: Send = (body, extraMs = 0) => this.#send(device, body, replyTo(site), deadline + extraMs);
         const result = await turn
           .run(() => work(send, device))
           .then(
@@ -237,7 +240,11 @@ export class Fleet {
     const timeoutMs = deadline - performance.now();
     if (timeoutMs <= 0) throw new ZapdError("device_timeout", "The time ran out before the command was sent");
     const { rpc } = topicsOf(this.#prefix, site.site);
-    return readAnswer(await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal: called.signal }), site);
+    const { signal } = called;
+    const answer = await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal }).catch((error: unknown) => {
+      throw signal.aborted ? offline(site.site, "The command may have taken effect before") : error;
+    });
+    return readAnswer(answer, site);
   }
 
   /** Waits until the site takes another call; no longer than until `deadline`, or while the connection lasts. */
@@ -311,9 +318,9 @@ function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: numb
   return { code: "device_timeout", message, hint: "The command may still take effect" };
 }
 
-function offline(site: string): ZapdError {
+function offline(site: string, command = "The command was not queued"): ZapdError {
   return new ZapdError("site_offline", `${site} is offline`, {
-    hint: "Check that its daemon is running and reaches the broker. The command was not queued",
+    hint: `Check that its daemon is running and reaches the broker. ${command}`,
   });
 }
 

@@ -1,6 +1,8 @@
 /** `zapd fleet` and a broker that says less than it should. With a real broker: `test/slow/fleet-houses.slow.ts`. */
 import { expect, test } from "bun:test";
 import net from "node:net";
+import { ZapdError } from "../../src/api/errors.ts";
+import { withLease } from "../../src/cli/fleet.ts";
 import { parseWords } from "../../src/cli/words.ts";
 import { listening } from "../support/listening.ts";
 import { runZapd } from "./program.ts";
@@ -44,3 +46,21 @@ for (const [what, accepts] of [
       await broker.stop();
     }
   });
+
+test("an installation that is stopped frees its lease, with time left for that", async () => {
+  const ops: unknown[][] = [];
+  const send = async ({ op, lease }: Readonly<Record<string, unknown>>, extraMs = 0) => {
+    ops.push([op, lease, extraMs > 0]);
+    return { token: "t" };
+  };
+  const interrupted = new AbortController();
+  const installing = withLease(send, "set", { timeoutMs: 1_000, stopped: interrupted.signal }, () => {
+    interrupted.abort(new ZapdError("device_error", "stopped"));
+    return new Promise(() => {});
+  });
+  expect(await installing.catch((error: ZapdError) => error.message)).toBe("stopped");
+  expect(ops).toEqual([
+    ["take_lease", undefined, false],
+    ["free_lease", "t", true],
+  ]);
+});
