@@ -59,20 +59,27 @@ export function launchApp(
   params: Readonly<Record<string, string>>,
   turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
-  return device.onOneEndpoint("launch", async (route) => {
-    const checkAwake = device.sleepCheck();
-    const app = await resolve(device, route, wanted, turn);
-    checkAwake();
-    const confirmed = await device.command(turn, {
-      activity: `launching ${app.name}`,
-      timeoutMs: limits.launch,
-      route,
-      changes: shownParts,
-      callerTexts: [wanted, ...Object.keys(params), ...Object.values(params)],
-      work: (connection, within) =>
-        requireCapability(connection.apps?.launch, "launch")(app.platform_id, params, within),
+  return device.onOneEndpoint("launch", (route) => {
+    const launch = async (app: App, own: Turn) => {
+      const confirmed = await device.command(own, {
+        activity: `launching ${app.name}`,
+        timeoutMs: limits.launch,
+        route,
+        changes: shownParts,
+        callerTexts: [wanted, ...Object.keys(params), ...Object.values(params)],
+        work: (connection, within) =>
+          requireCapability(connection.apps?.launch, "launch")(app.platform_id, params, within),
+      });
+      return { app: { ...app, installed: true }, confirmed };
+    };
+    const known = knownApp(device, route, wanted);
+    if (known) return launch(known, turn);
+    return device.commands(turn, "launching an app", async (own) => {
+      const checkAwake = device.sleepCheck();
+      const app = await listedApp(device, route, wanted, own);
+      checkAwake();
+      return launch(app, own);
     });
-    return { app: { ...app, installed: true }, confirmed };
   });
 }
 
@@ -185,8 +192,8 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
   });
 }
 
-/** Finds an app in the cache, or else in a fresh list. */
-async function resolve(device: Device, route: Route, wanted: string, turn: Turn): Promise<App> {
+/** Finds an app without asking the device; `null` where only its list of apps can tell. */
+function knownApp(device: Device, route: Route, wanted: string): App | null {
   const { id, platform } = route.endpoint;
   device.requireCapability("launch", "launching an app");
   const cached = device.catalog.apps(id);
@@ -197,6 +204,12 @@ async function resolve(device: Device, route: Route, wanted: string, turn: Turn)
     if (known) return known;
     throw withDeviceName(serviceNotFound(wanted, platform), device.record, "launching an app");
   }
+  return null;
+}
+
+/** Finds an app in a fresh list. */
+async function listedApp(device: Device, route: Route, wanted: string, turn: Turn): Promise<App> {
+  const { platform } = route.endpoint;
   // As a command, so that a device that is asleep is woken.
   const list = await device.command(turn, listing(device, route)).catch((error: unknown) => {
     // A device that refuses to list its apps may still launch a well-known one.

@@ -228,11 +228,7 @@ export class Device {
   async command<T>(turn: Turn, task: Task<T>): Promise<T> {
     let hasStarted = false;
     try {
-      const leaseEnd = this.checkLease(turn.lease);
-      const signal = leaseEnd ? AbortSignal.any([turn.signal, leaseEnd]) : turn.signal;
-      return await this.#queue.run({ ...turn, signal }, () => {
-        // The lease may have ended while the command waited.
-        this.checkLease(turn.lease);
+      return await this.#inTurn(turn, (signal) => {
         hasStarted = true;
         this.#isEffectSeen = false;
         this.lastState.command = commandOf(turn, Number.POSITIVE_INFINITY);
@@ -247,6 +243,28 @@ export class Device {
       if (hasStarted && !this.#isEffectSeen) this.#watch?.afterCommand(task.changes ?? stateParts);
       this.#closeIfRemoved();
     }
+  }
+
+  /** Runs a command that consists of several, with no other command between them. */
+  async commands<T>(turn: Turn, activity: string, parts: (turn: Turn) => Promise<T>): Promise<T> {
+    try {
+      return await this.#inTurn(turn, (signal) => parts({ ...turn, signal, hasCome: true }));
+    } catch (error) {
+      throw withDeviceName(error, this.record, activity);
+    } finally {
+      this.#closeIfRemoved();
+    }
+  }
+
+  /** Runs work when its turn has come, with a signal that aborts when the caller's lease ends, too. */
+  async #inTurn<T>(turn: Turn, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const leaseEnd = this.checkLease(turn.lease);
+    const signal = leaseEnd ? AbortSignal.any([turn.signal, leaseEnd]) : turn.signal;
+    return this.#queue.run({ ...turn, signal }, () => {
+      // The lease may have ended while the command waited.
+      this.checkLease(turn.lease);
+      return work(signal);
+    });
   }
 
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {

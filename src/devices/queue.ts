@@ -21,6 +21,8 @@ interface Span {
 
 /** A command's place in the queue, and its caller. */
 export interface Turn extends Partial<Span> {
+  /** It is a part of a command whose turn has come. */
+  readonly hasCome?: boolean;
   /** It waits for long commands before it as long as they take. */
   readonly waitsForLongCommands?: boolean;
   readonly signal: AbortSignal;
@@ -47,6 +49,7 @@ export class Queue {
 
   /** Runs `work` when its turn has come. Fails with `device_busy` where too many wait, or where the wait is or would be too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+    if (turn.hasCome) return work();
     await this.#waitForTurn(turn);
     try {
       return await work();

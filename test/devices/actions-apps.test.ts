@@ -31,10 +31,13 @@ describe("apps", () => {
   });
 
   test("are launched by the platform's own id with their parameters, and reported as the catalog has them", async () => {
-    const { app: launched, confirmed } = await launch("netflix", { content_id: "a b" });
+    const launching = launch("netflix", { content_id: "a b" });
+    // No later command comes between the list of apps and the launch.
+    await house.actions.key(tv, "home", { signal: neverAborted });
+    const { app: launched, confirmed } = await launching;
     expect(launched).toMatchObject({ id: "netflix", platform_id: "12", installed: true });
     expect(confirmed).toBe(true);
-    expect(house.set.done).toEqual(["apps", 'launch 12 {"content_id":"a b"}']);
+    expect(house.set.done).toEqual(["apps", 'launch 12 {"content_id":"a b"}', "home"]);
   });
 
   test("that the cache lacks are searched for once in a fresh list from the device", async () => {
