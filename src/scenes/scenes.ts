@@ -50,7 +50,8 @@ export class Scenes {
 
   /** Checks the scene of a file. Fails with `scene_not_found` and `invalid_scene`. */
   ofFile(name: string, device?: string | string[]): Plan {
-    if (!sceneName.test(name) && scenesIn(this.#folder).includes(name)) throw invalid([misnamed(name)], `${name}.toml`);
+    if (!sceneName.test(name) && scenesIn(this.#folder).includes(name))
+      throw invalid([misnamed(name)], JSON.stringify(`${name}.toml`));
     return planOf({ ...readSceneFile(this.#folder, name), device }, this.#devices, `${name}.toml`);
   }
 

@@ -424,6 +424,8 @@ describe("files", () => {
     write("Bad Name.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
     const { error } = (await daemon.api("POST", "/scenes/Bad%20Name")).body;
     expect([error.code, error.details.mistakes[0].hint]).toEqual(["invalid_scene", "Such as bad-name.toml"]);
+    // The command line begins a message with a small letter, which a name in quotes is kept from.
+    expect(error.message).toStartWith('"Bad Name.toml" has 1 mistake');
     rmSync(join(folder, "Bad Name.toml"));
   });
 
