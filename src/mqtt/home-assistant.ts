@@ -370,13 +370,14 @@ function from(part: string, expression: string): string {
 
 /**
  * The options of a list: each has its name, where that is unambiguous and valid in Home Assistant, or else its id. Commands
- * have the same word, which zapd resolves by platform id, id and name, in this order.
+ * have the same word, which zapd resolves by platform id, id and name, in this order. Without the spaces around it, since
+ * Home Assistant strips what a template renders (helpers/template.py).
  */
 function choices(all: readonly (Input & Partial<Pick<App, "platform_id">>)[]): readonly Choice[] {
   const isUnambiguous = (word: string, own: Input) =>
-    all.every((other) => other === own || ![other.id, other.name, other.platform_id].includes(word));
+    all.every((other) => other === own || ![other.id, other.name.trim(), other.platform_id].includes(word));
   return all.slice(0, maxOptions).flatMap((one) => {
-    const option = [one.name, one.id].find((word) => isOption(word) && isUnambiguous(word, one));
+    const option = [one.name.trim(), one.id].find((word) => isOption(word) && isUnambiguous(word, one));
     return option === undefined ? [] : [{ id: one.id, option }];
   });
 }

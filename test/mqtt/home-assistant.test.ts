@@ -118,6 +118,7 @@ describe("the payload of a device", () => {
       ...apps,
       app("quotes", `It's "50 %" {{ x }} {% y %} \\ 😀`),
       app("lines", "two\nlines"),
+      app("spaces", " Spaces around "),
       app("hdmi1", "HDMI 1", { type: "input" }),
     ];
     const { options } = componentsOf({ ...full, apps: odd })["app"] ?? {};
@@ -129,6 +130,7 @@ describe("the payload of a device", () => {
       "YouTube",
       `It's "50 %" {{ x }} {% y %} \\ 😀`,
       "lines",
+      "Spaces around",
     ]);
     expect(componentsOf({ ...full, apps: odd, inputs: null })["app"]?.["options"]).toContain("HDMI 1");
     expect(refusals(payloadOf({ ...full, apps: odd }))).toEqual([]);
