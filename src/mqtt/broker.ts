@@ -277,9 +277,8 @@ class MqttBus implements Bus {
     // If sending fails, `#send` rejects, and nobody awaits this promise.
     promise.catch(() => {});
     try {
-      const own = { ...body, sent_at: new Date().toISOString() };
-      // MQTT 3.1.1 has no properties: the message itself has the reply topic.
-      const content = this.#connection.version === 5 ? own : { ...own, reply_to: replyTo, transaction: mark };
+      // MQTT 3.1.1 has no properties, and the other side may use it where we use 5: the message itself has the reply topic.
+      const content = { ...body, sent_at: new Date().toISOString(), reply_to: replyTo, transaction: mark };
       await this.#send(
         topic,
         JSON.stringify(content),

@@ -268,14 +268,17 @@ describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (
     );
     if (!one || !other) throw new Error("both are there");
     await other.subscribe(["ask/+"], ({ topic, payload, replyTo, correlation }) => {
-      const { n } = JSON.parse(Buffer.from(payload).toString());
+      const { n, reply_to, transaction } = JSON.parse(Buffer.from(payload).toString());
       if (topic === "ask/double" && replyTo)
         void other.publish(replyTo, JSON.stringify({ n: 2 * n }), { qos: 1, correlation });
+      // One over MQTT 3.1.1 sees neither a response topic nor correlation data.
+      if (topic === "ask/older") void other.publish(reply_to, JSON.stringify({ n: 2 * n, transaction }), { qos: 1 });
     });
     const ask = (topic: string, n: number, timeoutMs: number) =>
       one.request(topic, { n }, { replyTo: "answers/one", timeoutMs });
     const many = Array.from({ length: 100 }, (_, n) => ask("ask/double", n, 20_000));
     expect(await Promise.all(many)).toEqual(many.map((_, n) => ({ n: 2 * n })));
+    expect(await ask("ask/older", 4, 20_000)).toMatchObject({ n: 8 });
     await expect(ask("ask/nobody", 1, 20)).rejects.toMatchObject({ reason: "timeout" });
     const left = ask("ask/nobody", 1, 20_000);
     left.catch(() => {});
