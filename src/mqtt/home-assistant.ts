@@ -189,7 +189,7 @@ export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<st
     },
     origin: { name: "zapd", sw_version: version },
     availability_topic: topics.status,
-    availability_template: "{{ 'online' if value_json.online else 'offline' }}",
+    availability_template: "{{ 'online' if value_json is defined and value_json.online else 'offline' }}",
     state_topic: topics.state(id),
     // For the buttons; other components have their own.
     command_topic: topics.set(id, "key"),
@@ -362,10 +362,10 @@ function keyLabel(key: Key): string {
 
 /**
  * A template for a part of the state, named `it`. `None` means unknown in Home Assistant; an empty text would leave the state
- * unchanged.
+ * unchanged. A cleared topic has no `value_json`.
  */
 function from(part: string, expression: string): string {
-  return `{% set it = value_json.state.${part} if value_json.state else none %}{{ (${expression}) if it is not none else 'None' }}`;
+  return `{% set it = value_json.state.${part} if value_json is defined and value_json.state else none %}{{ (${expression}) if it is not none else 'None' }}`;
 }
 
 /**

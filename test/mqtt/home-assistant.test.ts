@@ -197,7 +197,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 env = ImmutableSandboxedEnvironment()
 env.filters["to_json"] = json.dumps
 asked = json.load(sys.stdin)
-print(json.dumps([env.from_string(one["template"]).render(value_json=one["value"]) for one in asked]))`;
+print(json.dumps([env.from_string(one["template"]).render({"value_json": one["value"]} if "value" in one else {}) for one in asked]))`;
   const ran = spawnSync("python3", ["-c", program], { input: JSON.stringify(asked), encoding: "utf8" });
   if (ran.status !== 0) throw new Error(ran.stderr);
   return JSON.parse(ran.stdout);
@@ -229,17 +229,19 @@ test.skipIf(noJinja !== null)(
       },
       { state: { ...state, app: null, volume: { level: 33.5, muted: true } } },
       { state: null },
+      // The topic was cleared.
+      undefined,
     ];
     const expected: Readonly<Record<string, readonly string[]>> = {
-      power: ["on", "off", "None", "on", "None"],
-      app: ["Netflix", odd.name, "None", "None", "None"],
-      input: ["PlayStation", "None", "None", "PlayStation", "None"],
-      volume: ["12", "None", "None", "33.5", "None"],
-      muted: ["off", "None", "None", "on", "None"],
-      text: ["", "", "", "", ""],
-      app_shown: ["Netflix", odd.name, "Somebody's", "None", "None"],
-      playback: ["playing", "playing", "None", "playing", "None"],
-      title: ["Big Buck Bunny", "Big Buck Bunny", "None", "Big Buck Bunny", "None"],
+      power: ["on", "off", "None", "on", "None", "None"],
+      app: ["Netflix", odd.name, "None", "None", "None", "None"],
+      input: ["PlayStation", "None", "None", "PlayStation", "None", "None"],
+      volume: ["12", "None", "None", "33.5", "None", "None"],
+      muted: ["off", "None", "None", "on", "None", "None"],
+      text: ["", "", "", "", "", ""],
+      app_shown: ["Netflix", odd.name, "Somebody's", "None", "None", "None"],
+      playback: ["playing", "playing", "None", "playing", "None", "None"],
+      title: ["Big Buck Bunny", "Big Buck Bunny", "None", "Big Buck Bunny", "None", "None"],
     };
     const own = { type: "action.finished", device_id: id, action: "key", ok: false };
     const failed = { ...own, error: { code: "device_timeout", message: `did "not" answer` } };
@@ -253,7 +255,7 @@ test.skipIf(noJinja !== null)(
           value,
         }),
       ),
-      ...[{ online: true }, { online: false }].map((value) => ({
+      ...[{ online: true }, { online: false }, undefined].map((value) => ({
         template: String(discoveryPayload(full)["availability_template"]),
         value,
       })),
@@ -270,7 +272,7 @@ test.skipIf(noJinja !== null)(
       message: `did "not" answer`,
     });
     expect(silent).toEqual(["", "", ""]);
-    expect(rendered.splice(0, 2)).toEqual(["online", "offline"]);
+    expect(rendered.splice(0, 3)).toEqual(["online", "offline", "offline"]);
     expect(rendered[0]).toHaveLength(255);
   },
 );
