@@ -160,7 +160,7 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   const hints = new Set<string>();
   const interrupted = new AbortController();
   let by: NodeJS.Signals | undefined;
-  for (const signal of leased ? (["SIGINT", "SIGTERM", "SIGHUP"] as const) : [])
+  for (const signal of leased ? (["SIGINT", "SIGTERM"] as const) : [])
     onSignal([signal], () => {
       by = signal;
       interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
