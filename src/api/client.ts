@@ -186,8 +186,10 @@ async function requestOf(base: string, route: OperationRoute, args: AnyArguments
   const { id = "", app = "", group = "", scene = "", query = {}, body, archive, signal } = args;
   // URLs resolve a segment of dots, encoded or not, to another path.
   for (const [name, part] of Object.entries({ device: id, app, scene }))
-    if (/^\.{1,2}$/.test(part))
-      readAnswer(`{"ok":false,"error":{"code":"${name}_not_found","message":"No ${name} is called \\"${part}\\""}}`);
+    if (/^\.{1,2}$/.test(part)) {
+      const error = { code: `${name}_not_found`, message: `No ${name} is called "${part}"` } as Failure;
+      throw new ApiError(error, JSON.stringify({ ok: false, error }));
+    }
   const pairs = Object.entries(query).flatMap(([name, value = []]) =>
     [value].flat().map((one): [string, string] => [name, one]),
   );
