@@ -67,7 +67,7 @@ describe.concurrent("the same wish", () => {
     const told = await wish("Bedroom");
     checkTrue(set, told);
     expect(told.launched.structuredContent.confirmed).toBe(true);
-    expect(told.volume).toMatchObject({ isError: true, structuredContent: { code: "unsupported_operation" } });
+    expect(told.volume).toMatchObject({ isError: true, structuredContent: { code: "device_refused" } });
     expect(told.state.structuredContent.state).toMatchObject({ app: { id: "youtube" }, volume: null });
     expect(told.state.content[0]?.text).toMatch(/^Bedroom .* · YouTube\.$/);
     // The effect of a key cannot be read.
