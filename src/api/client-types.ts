@@ -39,7 +39,7 @@ type Arguments<O extends Operation> = WithId<O> &
 /**
  * One method for each operation. Each fails with an `ApiError`, or with fetch's own TypeError where no daemon runs. A stream
  * is read with `for await`: once open it reconnects by itself, and misses nothing that the daemon still has. A log is followed
- * with `createStream(options, "readLogs", { id, query: { follow: "true" } })`.
+ * with `createStream<{ id: string; lines: string[] }>(options, "readLogs", { id, query: { follow: "true" } })`.
  */
 export type Client = {
   readonly [Name in keyof typeof operations]: (

@@ -306,7 +306,7 @@ fi`;
 const fish = `# zapd completion for fish. Load it with: zapd completion fish | source
 function __zapd_complete
     set -l typed (commandline -opc)
-    set -l current (commandline -ct | string replace -r '^(--[\\w-]+=)?["\\']' '$1' | string replace -ra '\\\\\\\\(.)' '$1')
+    set -l current (commandline -ct | string replace -r '^(--[\\w-]+=|)["\\']' '$1' | string replace -ra '\\\\\\\\(.)' '$1')
     set -l zapd $typed[1]
     set -e typed[1]
     set -l found ($zapd __complete $typed "$current" 2>/dev/null)

@@ -143,6 +143,8 @@ export async function withLease(
   const lease = isObject(given) ? given["token"] : undefined;
   if (typeof lease !== "string") throw new ZapdError("internal_error", "the site gave a lease without a token");
   try {
+    // It may have been stopped while it waited for the lease.
+    stopped.throwIfAborted();
     return await orAborted(work(lease), stopped);
   } finally {
     // A lease that is not freed expires.
@@ -160,8 +162,8 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   const hints = new Set<string>();
   const interrupted = new AbortController();
   let by: NodeJS.Signals | undefined;
-  for (const signal of leased ? (["SIGINT", "SIGTERM"] as const) : [])
-    onSignal([signal], () => {
+  if (leased)
+    onSignal(["SIGINT", "SIGTERM"], (signal) => {
       by = signal;
       interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
     });

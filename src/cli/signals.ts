@@ -10,12 +10,16 @@ const sameSignalMs = 500;
  * Calls `stop` at the first of these signals; a second one ends the process at once, by default with the status that shells
  * give to a signal. Gives the function that stops listening.
  */
-export function onSignal(signals: readonly NodeJS.Signals[], stop: () => void, status?: number): () => void {
+export function onSignal(
+  signals: readonly NodeJS.Signals[],
+  stop: (signal: NodeJS.Signals) => void,
+  status?: number,
+): () => void {
   let firstAt: number | undefined;
   const take = (signal: NodeJS.Signals) => {
     firstAt ??= performance.now();
     if (performance.now() - firstAt > sameSignalMs) process.exit(status ?? 128 + constants.signals[signal]);
-    stop();
+    stop(signal);
   };
   for (const signal of signals) process.on(signal, take);
   return () => {
@@ -26,7 +30,7 @@ export function onSignal(signals: readonly NodeJS.Signals[], stop: () => void, s
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once, as a failure. */
 export function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    onSignal(["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])], resolve, exits.failed);
+    onSignal(["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])], () => resolve(), exits.failed);
   });
 }
 

@@ -258,6 +258,8 @@ export class Device {
 
   /** Runs work when its turn has come, with a signal that aborts when the caller's lease ends, too. */
   async #inTurn<T>(turn: Turn, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    // Its signal ends with the lease, and a lease that others ask for meanwhile begins after it.
+    if (turn.hasCome) return work(turn.signal);
     const leaseEnd = this.checkLease(turn.lease);
     const signal = leaseEnd ? AbortSignal.any([turn.signal, leaseEnd]) : turn.signal;
     return this.#queue.run({ ...turn, signal }, () => {

@@ -49,7 +49,6 @@ export class Queue {
 
   /** Runs `work` when its turn has come. Fails with `device_busy` where too many wait, or where the wait is or would be too long. */
   async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
-    if (turn.hasCome) return work();
     await this.#waitForTurn(turn);
     try {
       return await work();

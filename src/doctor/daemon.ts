@@ -44,7 +44,7 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
     );
   if (as === "silent")
     return fail(
-      `the daemon accepts connections on ${path}, but did not answer within 2 s`,
+      `the daemon listens on ${path}, but does not answer`,
       "It hangs or is stopped: read its log, then end it and start it again",
     );
   const { http_enabled, http_host, http_port } = (await exam.config()).config.daemon;

@@ -75,7 +75,7 @@ async function runWithDeadline({ about, timeoutMs, run }: Check, exam: Examinati
 /** Whether the daemon answers on its socket, or why not. */
 export type DaemonFound =
   | { readonly state: "running"; readonly status: Result<"status"> }
-  /** `absent`: no socket; `stale`: nothing listens on it; `forbidden`: another user's; `silent`: connected, but no answer. */
+  /** `absent`: no socket; `stale`: nothing listens on it; `forbidden`: another user's; `silent`: a program listens, but does not answer. */
   | { readonly state: "absent" | "stale" | "forbidden" | "silent" };
 
 export interface ConfigFound {

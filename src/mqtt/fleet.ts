@@ -242,7 +242,7 @@ export class Fleet {
     const { rpc } = topicsOf(this.#prefix, site.site);
     const { signal } = called;
     const answer = await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal }).catch((error: unknown) => {
-      throw signal.aborted ? offline(site.site, "The command may have taken effect before") : error;
+      throw signal.aborted ? offline(site.site, "The command may have taken effect all the same") : error;
     });
     return readAnswer(answer, site);
   }

@@ -98,10 +98,11 @@ async function holderOf(path: string, usual: string): Promise<string | undefined
 async function isHeld(path: string): Promise<boolean> {
   const runtime = currentRuntime();
   if (await runtime.isListening(path)) return true;
-  const call = runtime.call(path, { method: "HEAD", path: "/", signal: AbortSignal.timeout(askTimeoutMs) });
-  return call.then(
+  const signal = AbortSignal.timeout(askTimeoutMs);
+  return runtime.call(path, { method: "HEAD", path: "/", signal }).then(
     () => true,
-    (error: unknown) => systemCode(error) === "EAGAIN",
+    // A call that gets no answer in time was connected.
+    (error: unknown) => signal.aborted || systemCode(error) === "EAGAIN",
   );
 }
 

@@ -108,7 +108,7 @@ export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): (
 
 /**
  * Sends a command of several parts. `next` is called before each part but the first, and fails when the machine has slept since
- * the begin; from then on no failure says that nothing was sent.
+ * the first; from then on no failure says that nothing was sent.
  */
 export async function inParts<T>(send: (next: () => void) => Promise<T>): Promise<T> {
   const watch = new SleepWatch();

@@ -24,7 +24,10 @@ const keepAliveCheckMs = 30;
 const keepAlivePollMs = 5;
 const maxIdleMs = 4_000;
 const maxKept = 4;
-/** Of the four calls that a device gets at a time (SECURITY.md R3), one is left for a command. */
+/**
+ * Of the four calls that a device gets at a time (SECURITY.md R3), one is left for a command. A read waits for its turn within
+ * the time that it has for its answer.
+ */
 const maxReads = 3;
 const retryDelayMs = 250;
 

@@ -35,13 +35,6 @@ export const noAnswer: Failure = {
   reason: null,
 };
 
-const stillBusy: Failure = {
-  code: "device_busy",
-  message: "It has not answered an earlier command yet",
-  hint: "Nothing was sent. Try again once it has answered",
-  reason: null,
-};
-
 /** Errors of a call that its caller aborted, or that reached its caller's timeout. */
 const abortErrorNames: ReadonlySet<string> = new Set(["AbortError", "TimeoutError"]);
 
@@ -69,41 +62,12 @@ export async function call<Name extends ValueName>(
 ): Promise<Result<Name>> {
   const { body, signal, ...values } = (args ?? {}) as Arguments<Name> & PathValues & { readonly body?: unknown };
   const { method }: OperationRoute = operationRoutes[name];
-  const ask = async () => {
-    const response = await send(addressOf(name, values as PathValues), {
-      method: method.toUpperCase(),
-      ...(signal && { signal }),
-      ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-    });
-    return (await readAnswer(response)) as Result<Name>;
-  };
-  const { id } = values as PathValues;
-  return id !== undefined && method === "post" ? inTurn(id, ask) : ask();
-}
-
-/** As in the queue of the daemon: a command that comes much later than its press surprises. */
-const maxWaitMs = 5_000;
-
-/** By device id: when every command to it so far has ended. */
-const endOfCommands = new Map<string, Promise<unknown>>();
-
-/**
- * Sends one command to a device at a time: a browser opens six connections to a host, and the commands to one device that
- * does not answer would take all of them.
- */
-function inTurn<T>(id: string, ask: () => Promise<T>): Promise<T> {
-  const before = endOfCommands.get(id);
-  const wait = async () => {
-    const timeout = new Promise<true>((resolve) => setTimeout(resolve, maxWaitMs, true));
-    if (await Promise.race([before, timeout])) throw new CallError(stillBusy);
-    return ask();
-  };
-  const work = before === undefined ? ask() : wait();
-  const end = Promise.allSettled([before, work]).then(() => {
-    if (endOfCommands.get(id) === end) endOfCommands.delete(id);
+  const response = await send(addressOf(name, values as PathValues), {
+    method: method.toUpperCase(),
+    ...(signal && { signal }),
+    ...(body !== undefined && { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
   });
-  endOfCommands.set(id, end);
-  return work;
+  return (await readAnswer(response)) as Result<Name>;
 }
 
 /** `fetch` with the client header of the page. Throws a `CallError` if the daemon does not answer. */

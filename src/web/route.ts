@@ -30,8 +30,8 @@ export const houseTop = (): number => houseScrollPx;
 /** The device whose view was left last, until its link in the house has the focus. */
 let leftId: string | null = null;
 
-/** Whether the link to this device takes the focus: once after its view was left, and from nothing that is in use. */
-export function takesFocus(id: string): boolean {
+/** Whether the link to this device is to take the focus: once after its view was left, and only while nothing else has the focus. */
+export function claimFocus(id: string): boolean {
   if (leftId !== id) return false;
   leftId = null;
   return document.activeElement?.matches("body, h1") === true;

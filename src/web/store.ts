@@ -2,7 +2,7 @@
 import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Device, Followed, State } from "../api/client-types.ts";
 import type { EventOf } from "../api/events.ts";
-import { call, type Failure, failureOf, noAnswer } from "./calls.ts";
+import { CallError, call, type Failure, failureOf, noAnswer } from "./calls.ts";
 import { type Key, powerKey } from "./words.ts";
 
 /** A device and its state. Each field is a signal of its own, so that a change renders one device and not the whole list. */
@@ -21,6 +21,13 @@ export interface Entry {
 
 /** `connecting`: no snapshot has arrived yet. `lost`: the page shows the last known state and reconnects by itself. */
 export type Connection = "connecting" | "live" | "lost";
+
+const notTurnedOn: Failure = {
+  code: "device_busy",
+  message: "It was not turned on, because others took longer than a minute",
+  hint: "Try again",
+  reason: null,
+};
 
 /** How many events the activity view keeps. */
 const maxEvents = 200;
@@ -187,18 +194,28 @@ export function press(entry: Entry, key: Key, description: string): Promise<unkn
   return attempt(entry, description, () => call("pressKey", { id: entry.id, body: { key } }));
 }
 
-/** A browser has six connections for all tabs, and turning on takes one for up to 45 s: at most three are for that. */
-const turnOnLanes = 3;
-let turnedOn = 0;
+/** A browser has six connections to the daemon, and turning on takes one for up to 45 s: at most three are for that. */
+const maxTurningOn = 3;
+const turningOn = new Set<Promise<unknown>>();
+/** A device that turns on much later than it was asked to surprises. */
+const maxWaitMs = 60_000;
 
 /** Turns a device off if it is on, and on otherwise; does nothing if the device has no key for it. */
 export function pressPower(entry: Entry, isOn: boolean): void {
   const key = powerKey(entry.device.peek(), isOn);
   if (key === undefined) return;
-  const send = () => call("pressKey", { id: entry.id, body: { key } });
-  const lane = `zapd turns on ${++turnedOn % turnOnLanes}`;
-  if (isOn || !("locks" in navigator)) void attempt(entry, isOn ? "turning off" : "turning on", send);
-  else void attempt(entry, "turning on", () => navigator.locks.request(lane, send));
+  if (isOn) void press(entry, key, "turning off");
+  else void attempt(entry, "turning on", () => turnOn(entry.id, key));
+}
+
+async function turnOn(id: string, key: Key): Promise<void> {
+  const pressedAt = performance.now();
+  while (turningOn.size >= maxTurningOn) await Promise.race(turningOn);
+  if (performance.now() - pressedAt > maxWaitMs) throw new CallError(notTurnedOn);
+  const turned = call("pressKey", { id, body: { key } });
+  const ended: Promise<unknown> = turned.catch(() => {}).then(() => turningOn.delete(ended));
+  turningOn.add(ended);
+  await turned;
 }
 
 /** By device id, while a level is being set: the level to set next, or `null`. */

@@ -257,9 +257,8 @@ describe("as a program", () => {
     expect(await text()).toMatch(/^the daemon is not running; its port \d+ is free$/);
     rmdirSync(socket);
     if (process.platform !== "linux") return;
-    const full = await fullSocket(socket);
-    expect(await text()).toStartWith("the daemon accepts connections on");
-    full.close();
+    using _full = await fullSocket(socket);
+    expect(await text()).toStartWith("the daemon listens on");
   });
 
   test("a zapd inside another server has no socket to be named", async () => {

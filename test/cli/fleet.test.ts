@@ -47,20 +47,26 @@ for (const [what, accepts] of [
     }
   });
 
-test("an installation that is stopped frees its lease, with time left for that", async () => {
-  const ops: unknown[][] = [];
-  const send = async ({ op, lease }: Readonly<Record<string, unknown>>, extraMs = 0) => {
-    ops.push([op, lease, extraMs > 0]);
-    return { token: "t" };
-  };
-  const interrupted = new AbortController();
-  const installing = withLease(send, "set", { timeoutMs: 1_000, stopped: interrupted.signal }, () => {
-    interrupted.abort(new ZapdError("device_error", "stopped"));
-    return new Promise(() => {});
-  });
-  expect(await installing.catch((error: ZapdError) => error.message)).toBe("stopped");
-  expect(ops).toEqual([
-    ["take_lease", undefined, false],
-    ["free_lease", "t", true],
-  ]);
-});
+test.each(["while it waits for the lease", "then"])(
+  "an installation that is stopped %s frees its lease, with time left for that",
+  async (when) => {
+    const ops: unknown[][] = [];
+    const interrupted = new AbortController();
+    const stop = () => interrupted.abort(new ZapdError("device_error", "stopped"));
+    const send = async ({ op, lease }: Readonly<Record<string, unknown>>, extraMs = 0) => {
+      ops.push([op, lease, extraMs > 0]);
+      if (when !== "then") stop();
+      return { token: "t" };
+    };
+    const installing = withLease(send, "set", { timeoutMs: 1_000, stopped: interrupted.signal }, () => {
+      if (when === "then") stop();
+      else ops.push(["dev_install"]);
+      return new Promise(() => {});
+    });
+    expect(await installing.catch((error: ZapdError) => error.message)).toBe("stopped");
+    expect(ops).toEqual([
+      ["take_lease", undefined, false],
+      ["free_lease", "t", true],
+    ]);
+  },
+);

@@ -3,6 +3,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
 import { failureOf } from "../support/failure.ts";
+import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
@@ -38,6 +39,15 @@ describe("apps", () => {
     expect(launched).toMatchObject({ id: "netflix", platform_id: "12", installed: true });
     expect(confirmed).toBe(true);
     expect(house.set.done).toEqual(["apps", 'launch 12 {"content_id":"a b"}', "home"]);
+  });
+
+  test("are launched, once their turn has come, before a lease that somebody asks for meanwhile begins", async () => {
+    house.set.takes = 20;
+    const launching = launch("netflix");
+    await until("their list is read", () => house.set.running === 1);
+    const leased = house.leases.take(tv.id, { owner: "ada", ttl_s: 60, wait_s: 5 }, undefined, neverAborted);
+    expect((await launching).confirmed).toBe(true);
+    expect((await leased).token).not.toBe("");
   });
 
   test("that the cache lacks are searched for once in a fresh list from the device", async () => {

@@ -88,7 +88,7 @@ export async function openDevices(
     nameDefault: async () => {},
     ...common,
   });
-  return { registry, catalog, credentials, devices };
+  return { registry, catalog, credentials, leases, devices };
 }
 
 export interface House {
@@ -96,6 +96,7 @@ export interface House {
   readonly registry: Registry;
   readonly catalog: Catalog;
   readonly credentials: Credentials;
+  readonly leases: Leases;
   /** Secrets that logs and answers were told to keep out. */
   readonly hidden: readonly string[];
   readonly devices: Devices;
@@ -160,7 +161,7 @@ export async function openHouse(
     },
   });
   const lost: string[] = [];
-  const { registry, catalog, credentials, devices } = await openDevices(folder, [platform], {
+  const { registry, catalog, credentials, leases, devices } = await openDevices(folder, [platform], {
     hide: (secret) => hidden.push(secret),
     onUnreachable: (record) => lost.push(record.name),
     sleep: sleep as SleepWatch,
@@ -171,6 +172,7 @@ export async function openHouse(
     registry,
     catalog,
     credentials,
+    leases,
     hidden,
     devices,
     set,
@@ -188,7 +190,7 @@ export async function openHouse(
     async remove() {
       devices.close();
       // What is being written is written, or it fails in the test that comes next.
-      await Promise.all([registry, catalog, credentials].map((one) => one.settled()));
+      await Promise.all([registry, catalog, credentials, leases].map((one) => one.settled()));
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -124,7 +124,7 @@ test("a site that goes offline during a call is reported at once", async () => {
   const fleet = await fleetOf(broker);
   const waiting = running(fleet, ["silent-0"], 60_000);
   setTimeout(() => silent.cut(), 20);
-  const hint = expect.stringContaining("The command may have taken effect before");
+  const hint = expect.stringContaining("The command may have taken effect all the same");
   expect(await waiting).toMatchObject([{ ok: false, error: { code: "site_offline", hint } }]);
   // What it was stays known.
   expect(fleet.sites).toMatchObject([{ site: "silent", online: false, version: "1.2.3", labels: ["at=silent"] }]);

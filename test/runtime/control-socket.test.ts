@@ -180,12 +180,11 @@ describe("the control socket", () => {
     "T16 of a stopped daemon with a full backlog is not taken over",
     async () => {
       mkdirSync(join(folder, "state"));
-      const full = await fullSocket(path);
+      using _full = await fullSocket(path);
       expect(await failureOf(claim())).toContain("zapd is already running");
       const place = { hostname: "127.0.0.1", port: 1 };
       const port = claimPort(place, path, () => Promise.reject(new Error("taken")));
       expect(await failureOf(port)).toContain("zapd is already running");
-      full.close();
     },
   );
 

@@ -59,7 +59,10 @@ test("R6 killed at random moments while all files change at once, no answered ch
   const kills = some(200, 5);
   try {
     const found = newSweep();
-    for (let kill = 0; kill < kills; kill++) await sweep.killAfter(writers, 5 + ((kill * 37) % 211), found);
+    // A busy machine acknowledges less before each kill.
+    const isEnough = () => found.acknowledged > 2 * kills;
+    for (let kill = 0; kill < kills || (!isEnough() && kill < 5 * kills); kill++)
+      await sweep.killAfter(writers, 5 + ((kill * 37) % 211), found);
     expect(found.acknowledged).toBeGreaterThan(2 * kills);
     expect(await sweep.leftAtLast()).toEqual([]);
   } finally {

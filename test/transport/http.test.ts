@@ -114,7 +114,7 @@ describe.concurrent("a read", () => {
 
   test("R3 waits while three others are on their way, but lets a command pass", async () => {
     const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200, "me")));
-    const http = client(tv, me, 400);
+    const http = client(tv, me, 1_000);
     const slow = [1, 2, 3].map(() => failureOf(http.read("/slow", never)));
     await until("the device is asked", () => tv.heard.length === 3);
     const caller = new AbortController();

@@ -34,7 +34,7 @@ const senderId = "sender-0";
 const mediaTimeoutMs = 1_500;
 /** A file that has not failed by then, and still loads, may take minutes. */
 const loadingTimeoutMs = 5_000;
-/** The answer of an app that names requests follows what it tells all senders without a name. */
+/** How long the answer of an app that names requests may follow what it told all senders; then that counts as the answer. */
 const unnamedAnswerMs = 1_000;
 /** Not all devices answer requests for their identity. */
 const infoTimeoutMs = 1_000;
@@ -52,7 +52,7 @@ const refusals: ReadonlySet<unknown> = new Set([
 interface Load {
   readonly id: number;
   /** The media session that ends for it. */
-  readonly former: number | undefined;
+  readonly former: unknown;
   /** The app has said that it loads. */
   isLoading: boolean;
 }
@@ -67,6 +67,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #last = randomInt(1, 2 ** 30);
   #receiver: Receiver | null = null;
   #media: Media | null = null;
+  /** The media session of its last status, which may have ended. */
+  #mediaSession: unknown;
   /** The transport of the running app, once joined: media is requested and pushed there. */
   #joined: string | null = null;
   /** Aborted when the running app is left: it answers no more. */
@@ -136,7 +138,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     if (namespace !== namespaces.media) return answer;
     const { type } = message;
     this.#mediaRequests.set(id, type);
-    if (type === "LOAD") this.#load = { id, former: this.#media?.sessionId, isLoading: false };
+    if (type === "LOAD") this.#load = { id, former: this.#mediaSession, isLoading: false };
     return answer.finally(() => {
       this.#mediaRequests.delete(id);
       if (this.#load?.id === id) this.#load = null;
@@ -228,6 +230,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
       this.#unresponsive = null;
       this.#media = readMedia(message, this.#media);
       this.#changed();
+      this.#mediaSession = listOf(message, "status", 1)[0]?.["mediaSessionId"] ?? this.#mediaSession;
       if (this.#load !== null && this.#answersLoad(this.#load, message, named)) return;
     }
     if (named !== undefined) return this.pendingRequest(named)?.resolve(message);
@@ -296,6 +299,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #join(transport: string | null): void {
     this.#joined = transport;
     this.#media = null;
+    this.#mediaSession = undefined;
     this.#mediaRequests.clear();
     this.#load = null;
     this.#namesRequests = false;

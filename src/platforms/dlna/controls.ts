@@ -14,7 +14,7 @@ const readyTimeoutMs = 5_000;
 const faults = { type: 714, missing: 716, format: 704, unready: 701, locked: 705 } as const;
 
 /** The status in which a refused command has nothing to do. */
-const statusAfter: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
+const statusWithoutEffect: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
   play: ["playing", "buffering"],
   pause: ["paused"],
   stop: [null],
@@ -46,7 +46,7 @@ export async function controlPlayer(
     const status = (await renderer.playback(signal))?.status ?? null;
     if (!renderer.showsPlayback)
       throw new ZapdError("device_refused", `does not accept ${what} now, and does not report what it is playing`);
-    if (statusAfter[what]?.includes(status)) return;
+    if (statusWithoutEffect[what]?.includes(status)) return;
     if (status === null) throw nothingLoaded(what === "play" ? "has nothing to play" : notPlaying);
     throw new ZapdError("device_refused", `does not accept ${what} while it is ${status}`);
   }

@@ -66,7 +66,7 @@ export class RokuApps {
     if (app === null || this.#ecp.inStandby) return null;
     await inParts(async (next) => {
       if (app && app.type !== "input" && app.type !== "tuner") {
-        await this.#exit(app.platformId, signal);
+        await this.#exit(app.platformId, next, signal);
         next();
       }
       await this.#home(signal);
@@ -81,7 +81,7 @@ export class RokuApps {
     const isRunning = (await unlessSlept(this.active(signal)))?.type === "dev";
     await inParts(async (next) => {
       if (isRunning) {
-        await this.#exit(dev.platformId, signal);
+        await this.#exit(dev.platformId, next, signal);
         next();
         await this.#home(signal);
         next();
@@ -113,11 +113,12 @@ export class RokuApps {
   }
 
   /** The first call suspends an app with Instant Resume, the second ends it (1.8). A failure is ignored, as Home comes next. */
-  async #exit(id: string, signal: AbortSignal): Promise<void> {
+  async #exit(id: string, next: () => void, signal: AbortSignal): Promise<void> {
     if (!this.#mayExit()) return;
     try {
       if ((await this.#ecp.command(paths.exit(id), "leave the app", signal)) >= 400) return;
       if (await this.#isShown((app) => app?.platformId !== id, exitTimeoutMs, signal)) {
+        next();
         await this.#ecp.command(paths.exit(id), "leave the app", signal);
       }
     } catch (error) {

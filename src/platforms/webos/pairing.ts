@@ -89,6 +89,7 @@ export async function pairWebos(
     greeted.session.destroy();
   };
   done.catch(() => {}).finally(prompt.resolve);
+  // Its timer ends with the pairing.
   await Promise.race([prompt.promise, sleep(promptDelayMs, AbortSignal.any([signal, over.signal]))]).catch(
     (error: unknown) => {
       cancel();

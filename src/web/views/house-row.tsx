@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
-import { go, linkTo, takesFocus } from "../route.ts";
+import { claimFocus, go, linkTo } from "../route.ts";
 import { attempt, type Entry, pressPower, setMuted, stepVolume } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
@@ -41,7 +41,7 @@ export function Row({ entry, openDialog }: RowProps) {
   const isOpen = useSignal(false);
   const link = useRef<HTMLAnchorElement>(null);
   useLayoutEffect(() => {
-    if (takesFocus(entry.id)) link.current?.focus({ preventScroll: true });
+    if (claimFocus(entry.id)) link.current?.focus({ preventScroll: true });
   }, []);
   return (
     <li class={`set card is-${displayStatus}`}>

@@ -283,7 +283,7 @@ describePage("the house", (visitAt) => {
     await api("DELETE", "/devices/Bedroom/lease?force=true");
   }, 60_000);
 
-  test("no name of the demo is cut off, also beside Pair, in a window of 320 px with a scroll bar", async () => {
+  test("no name of the demo is cut off, also beside Pair, in the 305 px that a scroll bar leaves of 320", async () => {
     const { page } = await visit({ width: 305 });
     await page.waitForSelector('[aria-label="Pair Kitchen"]');
     const cut = await page.$$eval(".set-name strong", (all) =>

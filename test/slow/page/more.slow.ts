@@ -103,13 +103,13 @@ describePage("activity and settings", (visit) => {
   }, 60_000);
 
   test("who has set the browser's text to twice its size gets it, and nothing sticks out", async () => {
-    for (const at of [
-      "",
-      `/remote/${demo.idOf("Cinema")}`,
-      `/dev/${demo.idOf("Workbench")}`,
-      "/activity",
-      "/settings",
-    ]) {
+    for (const [at, shown] of [
+      ["", ".set"],
+      [`/remote/${demo.idOf("Cinema")}`, ".remote-apps .app"],
+      [`/dev/${demo.idOf("Workbench")}`, ".dev-body"],
+      ["/activity", ".activity-line"],
+      ["/settings", ".setting"],
+    ] as const) {
       const { page } = await visit(demo.port(), {
         at,
         width: 640,
@@ -118,7 +118,7 @@ describePage("activity and settings", (visit) => {
           await session.send("Page.setFontSizes", { fontSizes: { standard: 32 } });
         },
       });
-      await page.waitForSelector("main h1:not(.loading)");
+      await page.waitForSelector(shown);
       const sizes = () => [getComputedStyle(document.body).fontSize, document.documentElement.scrollWidth];
       expect(await page.evaluate(sizes)).toEqual(["30px", 640]);
       await page.close();
