@@ -126,6 +126,17 @@ test("one that restarts at another port is driven there by the first command", a
   expect(moved.state.volume).toBe(40);
 });
 
+test("two that swap their addresses are each driven under their own name", async () => {
+  const [one, other] = [await plugIn({ name: "One" }), await plugIn({ name: "Other" })];
+  await scan();
+  const places = [one, other].map(({ host, port }) => ({ host, port }));
+  await Promise.all([one.stop(), other.stop()]);
+  const swapped = [await plugIn({ name: "One", ...places[1] }), await plugIn({ name: "Other", ...places[0] })];
+  await succeed(daemon, "setVolume", { id: "One", body: { level: 20 } });
+  await succeed(daemon, "setVolume", { id: "Other", body: { level: 30 } });
+  expect(swapped.map(({ state }) => state.volume)).toEqual([20, 30]);
+});
+
 test("one is added by its address, refuses what it cannot do, and is unsubscribed from when it is removed", async () => {
   const set = await plugIn({ name: "Alone", ssdp: false, stack: "tv" });
   const added = await succeed(daemon, "addDevice", { body: { host: set.host, port: set.port } });

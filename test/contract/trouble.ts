@@ -90,6 +90,16 @@ export function troubleContract(bench: Bench): void {
       connection.close();
       await until("nothing is left open", () => relay.open === 0);
     }, 60_000);
+
+    test("that comes in the midst of things is not driven either: each new connection is proven first", async () => {
+      const { relay, connection } = await line();
+      const other = await start("Two");
+      for (let round = 0; round < 5; round++) await has(connection.keys).press(first, never);
+      relay.to(other.port);
+      await relay.cut();
+      for (let round = 0; round < 3; round++) await failure(has(connection.keys).press(second, never));
+      expect(other.pressed).toEqual([]);
+    });
   });
 
   describe.concurrent(`platform ${platform.name}: bad lines`, () => {
