@@ -1,5 +1,5 @@
 /** Typing into the text field on the device: a whole line, or each keystroke at once. */
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import { useId, useRef } from "preact/hooks";
 import { pressLimits } from "../../api/limits.ts";
 import { Typing, typeText } from "../holding.ts";
@@ -46,6 +46,19 @@ export function Text({ entry }: { readonly entry: Entry }) {
     typing.current?.type(field.value);
     field.value = "";
   };
+  const choice = (chosen: Signal<boolean>, label: string) => (
+    <label>
+      <input
+        type="checkbox"
+        checked={chosen.value}
+        onChange={(event) => {
+          chosen.value = event.currentTarget.checked;
+          text.value = "";
+        }}
+      />
+      {label}
+    </label>
+  );
   return (
     <form
       class="remote-text field"
@@ -81,28 +94,8 @@ export function Text({ entry }: { readonly entry: Entry }) {
       </div>
       {why === undefined ? (
         <div class="remote-text-how">
-          <label>
-            <input
-              type="checkbox"
-              checked={isDirect.value}
-              onChange={(event) => {
-                isDirect.value = event.currentTarget.checked;
-                text.value = "";
-              }}
-            />
-            send each keystroke at once
-          </label>
-          <label>
-            <input
-              type="checkbox"
-              checked={isSecret.value}
-              onChange={(event) => {
-                isSecret.value = event.currentTarget.checked;
-                text.value = "";
-              }}
-            />
-            hide it (password)
-          </label>
+          {choice(isDirect, "send each keystroke at once")}
+          {choice(isSecret, "hide it (password)")}
           {text.value !== "" && (
             <span class="muted">
               {countOf([...text.value].length, "character")}
