@@ -56,13 +56,7 @@ export function controlPlayback(
         hidesPosition = playback?.position_ms === null;
         return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
       };
-      const effect = {
-        parts: playbackParts,
-        get isReported() {
-          return showsPlayback(connection);
-        },
-        isDone,
-      };
+      const effect = { parts: playbackParts, isReported: () => showsPlayback(connection), isDone };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
       const { playback = null } = device.lastState.view ?? {};
       return { playback, confirmed: (what === "seek" ? !hidesPosition : statuses) ? confirmed : null };
@@ -106,7 +100,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
       if (!isReported()) return null;
       const playing = new PlayingSince(before);
       const isDone = (state: Partial<PlatformState>) => playing.isNew(state);
-      const effect = { parts: shownParts, isReported: true, isDone };
+      const effect = { parts: shownParts, isDone };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
       return confirmed === false && playing.isUnknown ? null : confirmed;
     },
@@ -179,7 +173,7 @@ export async function selectInput(
       await inputs.select(input.id, signal);
       if (inputs.isShown === false) return { input, confirmed: null };
       const isDone = (state: Partial<PlatformState>) => state.input === input.id;
-      const effect = { parts: shownParts, isReported: true, isDone };
+      const effect = { parts: shownParts, isDone };
       return { input, confirmed: await awaitEffect({ device, endpoint, connection }, effect, signal) };
     },
   });

@@ -25,24 +25,23 @@ export async function readUntil<T>(
   return last;
 }
 
-/** What shows that a command had its effect; `isReported`: whether the device reports that at all, as far as is known by then. */
+/** What shows that a command had its effect; `isReported`: whether the device reports that at all, as far as is known by then. Default: it does. */
 interface Effect {
   readonly parts: readonly StatePart[];
-  readonly isReported: boolean;
+  isReported?(): boolean;
   isDone(state: Partial<PlatformState>): boolean;
 }
 
 /** Polls for the effect of a command, and publishes the last state; `null` where it cannot be known. */
 export async function awaitEffect(
   { device, endpoint, connection }: { device: Device; endpoint: Endpoint; connection: Connection },
-  effect: Effect,
+  { parts, isReported = () => true, isDone }: Effect,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  const isEnough = (state: Partial<PlatformState> | null) =>
-    state !== null && (!effect.isReported || effect.isDone(state));
-  const state = await readUntil(() => tryReadParts(connection, effect.parts, signal), isEnough, signal);
+  const isEnough = (state: Partial<PlatformState> | null) => state !== null && (!isReported() || isDone(state));
+  const state = await readUntil(() => tryReadParts(connection, parts, signal), isEnough, signal);
   if (state) device.confirmEffect(state, isEnough(state), endpoint);
-  return state && effect.isReported ? effect.isDone(state) : null;
+  return state && isReported() ? isDone(state) : null;
 }
 
 /** Parts of the state; `null` where the device reports none. */
