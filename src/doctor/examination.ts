@@ -10,6 +10,7 @@ import { type Outcome, systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { checkSource, readConfig, readSource } from "../config/read.ts";
 import { type Config, configOf } from "../config/schema.ts";
 import { type Interface, interfacesNow, wantedInterfaces } from "../discovery/interfaces.ts";
+import { isHeld } from "../runtime/control-socket.ts";
 import { longestSocketPath } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
@@ -146,10 +147,7 @@ async function findDaemon(exam: Examination): Promise<DaemonFound> {
   if (code !== "") {
     // Bun gives ECONNREFUSED for everything that is no socket, and for one whose daemon lets no more callers wait.
     if (!(await lstat(exam.socket).catch(() => null))?.isSocket()) return { state: "absent" };
-    const listening = (await exam.machine.read("/proc/net/unix"))
-      ?.split("\n")
-      .filter((line) => / 00010000 /.test(line));
-    return { state: listening?.some((line) => line.endsWith(` ${exam.socket}`)) ? "silent" : "stale" };
+    return { state: (await isHeld(exam.socket)) ? "silent" : "stale" };
   }
   const found = await askStatus(exam);
   if (found.state !== "silent") return found;

@@ -95,7 +95,7 @@ async function holderOf(path: string, usual: string): Promise<string | undefined
 }
 
 /** Whether a program listens on a socket. Where as many callers wait as it lets wait, only a call tells (Linux: connect(2), EAGAIN). */
-async function isHeld(path: string): Promise<boolean> {
+export async function isHeld(path: string): Promise<boolean> {
   const runtime = currentRuntime();
   if (await runtime.isListening(path)) return true;
   const signal = AbortSignal.timeout(askTimeoutMs);
