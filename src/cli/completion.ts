@@ -27,6 +27,8 @@ interface CompletionRequest {
   /** The complete words behind the command, without options. */
   readonly before: readonly string[];
   readonly command: string;
+  /** How many words the command takes. */
+  readonly maxWords: number;
 }
 
 /** How long a person waits after Tab. */
@@ -147,7 +149,7 @@ const files = () => plain([filesWord]);
 
 const sources: Readonly<Record<Completed, Source>> = {
   device: first(devices),
-  devices: (request) => (request.before.length < 2 || request.command === "watch" ? devices(request) : []),
+  devices: (request) => (request.before.length < request.maxWords ? devices(request) : []),
   part: (request) => (request.before.length === 0 ? devices(request) : platformsOf(request)),
   app: first(apps),
   input: first(inputs),
@@ -209,7 +211,8 @@ async function candidates(line: readonly string[], current: string): Promise<rea
     return Object.entries(options).map(([word, { about }]) => ({ word: `--${word}`, ...(about && { about }) }));
   const source = openOption !== undefined ? optionSources[openOption] : command ? sourceFor(command) : other;
   const context = new Context({ values, positionals: [] });
-  return (await source?.({ context, signal: AbortSignal.timeout(timeoutMs), before, command: name })) ?? [];
+  const signal = AbortSignal.timeout(timeoutMs);
+  return (await source?.({ context, signal, before, command: name, maxWords: command?.maxWords ?? 0 })) ?? [];
 }
 
 /** The words without options, the option whose value is to be completed, and the options that say which daemon to ask. */
