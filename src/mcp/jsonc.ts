@@ -1,9 +1,9 @@
 /**
  * Edits the files in which clients list their servers: JSON, with comments and trailing commas where editors allow them. One
- * entry is written, and every other byte stays. Written by hand because no library passes test/mcp/jsonc.test.ts: `modify` of jsonc-parser 3.3.1
- * formats the whole line that it writes on, moves a comment that follows the last entry behind ours, replaces the first of two
- * equal names where readers take the last, and refuses a byte order mark. Its parser, and that of @humanwhocodes/momoa 3.3.13,
- * overflow the stack on deep nesting.
+ * entry is written, and every other byte stays. Written by hand because no library passes test/mcp/jsonc.test.ts: `modify` of
+ * jsonc-parser 3.3.1 formats the whole line that it writes on, moves a comment that follows the last entry behind ours,
+ * replaces the first of two equal names where readers take the last, and refuses a byte order mark. Its parser, and that of
+ * @humanwhocodes/momoa 3.3.13, overflow the stack on deep nesting.
  */
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../system/json.ts";
