@@ -10,6 +10,7 @@ import {
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
+import { z } from "zod";
 import type { Client } from "../api/client.ts";
 import { errorBody, type Failure, textOf, ZapdError } from "../api/errors.ts";
 import { isObject } from "../system/json.ts";
@@ -45,6 +46,9 @@ type Changes = Pick<ResourceChanges, "subscribed">;
 interface RequestMeta {
   readonly [CLIENT_CAPABILITIES_META_KEY]?: ClientCapabilities;
 }
+
+/** Without a schema the SDK answers `InternalError` where the argument is missing (its 2.4.0). */
+const withUri = { params: z.looseObject({ uri: z.string() }) };
 
 /** How long clients may cache lists, which change only with the version of zapd. */
 const listCacheMs = 60 * 60_000;
@@ -104,7 +108,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
     return { resources: [...fixedResources, ...stateResources(devices)] };
   });
   server.setRequestHandler("resources/templates/list", () => ({ resourceTemplates: templates }));
-  server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
+  server.setRequestHandler("resources/read", withUri, async ({ uri }, context) => {
     const { signal } = context.mcpReq;
     try {
       const read = await readResource(uri, clientOf(context), signal);
@@ -131,7 +135,7 @@ function subscriptions(server: Server, changes: Changes): void {
     void subscription?.then((end) => end());
     subscription = undefined;
   };
-  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
+  server.setRequestHandler("resources/subscribe", withUri, async ({ uri }) => {
     if (!isResource(uri)) throw new ResourceNotFoundError(uri);
     if (wanted.size >= maxSubscriptions && !wanted.has(uri))
       throw new ProtocolError(ProtocolErrorCode.InvalidRequest, `There are ${maxSubscriptions} subscriptions already`);
@@ -141,7 +145,7 @@ function subscriptions(server: Server, changes: Changes): void {
     await subscription;
     return {};
   });
-  server.setRequestHandler("resources/unsubscribe", ({ params: { uri } }) => {
+  server.setRequestHandler("resources/unsubscribe", withUri, ({ uri }) => {
     wanted.delete(uri);
     if (wanted.size === 0) leave();
     return {};

@@ -158,3 +158,9 @@ test("a request with the id of an unanswered one is refused, and that one goes o
   expect(await first.text()).toBe("");
   for (let times = 0; times < 2; times++) expect(await (await post(ping(1))).text()).toContain('"id":1');
 });
+
+test("a resource request without its argument has invalid params", async () => {
+  const { say } = await session();
+  for (const what of ["read", "subscribe", "unsubscribe"])
+    expect(await (await say(`resources/${what}`, {}, 1)).text()).toContain('"code":-32602');
+});
