@@ -37,8 +37,9 @@ const defaultTimeoutMs = 30_000;
 /** Fetching, sending and starting a package. */
 const installTimeoutMs = 240_000;
 const noSites = "A site appears once its daemon uses the broker: zapd config set mqtt.url mqtt://HOST:1883";
-/** How long to wait for a device that another holder has leased. */
+/** How long to wait for a device that another holder has leased; and how long one request for it, which cannot be taken back. */
 const leaseWaitS = 30;
+const leaseStepS = 5;
 /** How much longer than the time for all devices freeing a lease may take. */
 const freeingMs = 2_000;
 
@@ -136,10 +137,17 @@ export async function withLease(
   const ttl_s = Math.min(3_600, Math.ceil(timeoutMs / 1_000) + 30);
   // Half of the time at most, so that the site does not give the lease to a command that has ended.
   const wait_s = Math.min(leaseWaitS, Math.floor(timeoutMs / 2_000));
-  const given = await send({
-    op: "take_lease",
-    args: { device, owner: defaultOwner(), ttl_s, wait_s, note: "fleet install" },
-  });
+  const args = { device, owner: defaultOwner(), ttl_s, note: "fleet install" };
+  const take = async (leftS: number): Promise<unknown> => {
+    const isLast = leftS <= leaseStepS;
+    return send({ op: "take_lease", args: { ...args, wait_s: isLast ? leftS : leaseStepS } }).catch((error) => {
+      const isTaken = error instanceof ZapdError && (error.code === "device_leased" || error.code === "device_busy");
+      if (isLast || !isTaken) throw error;
+      stopped.throwIfAborted();
+      return take(leftS - leaseStepS);
+    });
+  };
+  const given = await take(wait_s);
   const lease = isObject(given) ? given["token"] : undefined;
   if (typeof lease !== "string") throw new ZapdError("internal_error", "the site gave a lease without a token");
   try {

@@ -70,3 +70,16 @@ test.each(["while it waits for the lease", "then"])(
     ]);
   },
 );
+
+test("an installation asks for a lease for some seconds at a time, and not again once it is stopped", async () => {
+  const waits: unknown[] = [];
+  const interrupted = new AbortController();
+  const send = async ({ args }: Readonly<Record<string, unknown>>) => {
+    waits.push((args as { wait_s: number }).wait_s);
+    if (waits.length === 2) interrupted.abort(new ZapdError("device_error", "stopped"));
+    throw new ZapdError("device_leased", "leased");
+  };
+  const limits = { timeoutMs: 240_000, stopped: interrupted.signal };
+  await expect(withLease(send, "set", limits, async () => {})).rejects.toThrow("stopped");
+  expect(waits).toEqual([5, 5]);
+});

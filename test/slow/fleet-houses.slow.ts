@@ -11,7 +11,7 @@ import { createCertificateFor } from "../../src/simulators/bench/certificate.ts"
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { type Ended, runZapd } from "../cli/program.ts";
 import { refusals } from "../mqtt/home-assistant-schema.ts";
-import { startTestDaemon } from "../support/daemon.ts";
+import { startTestDaemon, zapdWords } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
@@ -28,9 +28,9 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
   let broker: Mosquitto;
   const folder = testFolder();
   let asked = 0;
-  const server = https.createServer(certificate, (_, response) => {
+  const server = https.createServer(certificate, ({ url }, response) => {
     asked++;
-    response.end(archive);
+    if (url !== "/held.zip") response.end(archive);
   });
   let origin = "";
   type House = Awaited<ReturnType<typeof house>>;
@@ -207,6 +207,19 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     expect(answers).toEqual(["invalid_payload", "device_leased"]);
     expect(asked).toBe(before + 2);
     expect(lab().sets.map(({ state }) => state.lastLaunch)).toEqual(launched);
+  });
+
+  test("Ctrl-C ends an installation with 130, and frees its leases", async () => {
+    const words = ["fleet", "install", `${origin}/held.zip`, "--file", join(folder, "app.zip"), "--site", "lab"];
+    const address = `mqtt://127.0.0.1:${broker.port}`;
+    const child = Bun.spawn([...zapdWords(), ...words, "--broker", address], { stdout: "ignore", stderr: "ignore" });
+    const leased = async () => {
+      const { body } = await lab().daemon.api("GET", "/devices");
+      return body.data.filter(({ lease }: { lease: unknown }) => lease !== null).length;
+    };
+    await until("both are leased", async () => (await leased()) === 2);
+    child.kill("SIGINT");
+    expect([await child.exited, await leased()]).toEqual([130, 0]);
   });
 
   test("Home Assistant finds each set, as it changes, and no more once it is turned off", async () => {
