@@ -12,7 +12,7 @@ import { version } from "../system/version.ts";
 import { connectBus, takenOver } from "./broker.ts";
 import { type Bus, BusError, objectIn } from "./bus.ts";
 import { Commands } from "./commands.ts";
-import { discoveryTopic, HomeAssistant, type HomeAssistantOptions } from "./home-assistant.ts";
+import { discoveryTopic, HomeAssistant, type HomeAssistantOptions, isDiscoveryTopic } from "./home-assistant.ts";
 import { RetainedDocuments } from "./retained.ts";
 import { brokerOf, caOf, type MqttSettings, ownSite } from "./settings.ts";
 import type { ArtifactSettings } from "./sideload.ts";
@@ -53,7 +53,7 @@ const eventExpiryS = 60;
 export class Bridge {
   readonly #options: BridgeOptions;
   readonly #closing = new AbortController();
-  readonly #retained = new RetainedDocuments();
+  readonly #retained = new RetainedDocuments(isDiscoveryTopic);
   readonly #client: Client;
   readonly #commands: Commands | null;
   readonly #devices = new Map<string, Device>();

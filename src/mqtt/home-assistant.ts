@@ -165,10 +165,15 @@ export class HomeAssistant {
 }
 
 const nothing = () => null;
+const discoveryPrefix = "homeassistant/";
 
 /** The discovery topic of a device; an empty payload removes the device. */
 export function discoveryTopic({ id }: Pick<Device, "id">): string {
-  return `homeassistant/device/${id}/config`;
+  return `${discoveryPrefix}device/${id}/config`;
+}
+
+export function isDiscoveryTopic(topic: string): boolean {
+  return topic.startsWith(discoveryPrefix);
 }
 
 /** The payload. A component that the device lacks has only its platform, which removes an earlier one. */

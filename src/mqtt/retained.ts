@@ -21,6 +21,8 @@ const maxReadMs = 5_000;
 const maxRead = 8_000;
 /** The mean pause between two documents, and the time for all: many daemons may reconnect at once. */
 const pace = { everyMs: 50, totalMs: 30_000 } as const;
+/** After so many connections that ended with an optional document none is sent. */
+const maxCut = 2;
 
 /** Fields about time: a document in which only they have changed is not sent. */
 const ignoredFields: ReadonlySet<string> = new Set([
@@ -39,12 +41,21 @@ export class RetainedDocuments {
   readonly #sending = new Set<string>();
   /** Topics whose document the broker refused, and why. */
   readonly #refused = new Map<string, BusError>();
+  /** Whether a topic is left out where the broker closes the connection for it. */
+  readonly #isOptional: (topic: string) => boolean;
+  /** Connections that ended while an optional document was sent. A single one may have ended for another reason. */
+  readonly #cut = new Set<Bus>();
+  #leftOut: BusError | undefined;
   #bus: Bus | undefined;
+
+  constructor(isOptional: (topic: string) => boolean) {
+    this.#isOptional = isOptional;
+  }
 
   /** Why the broker refused a document. It is sent again when it changes, or over the next connection. */
   get refused(): BusError | undefined {
     const [first] = this.#refused.values();
-    return first;
+    return this.#leftOut ?? first;
   }
 
   /** Sets the document of a topic; `null` clears it. */
@@ -105,6 +116,7 @@ export class RetainedDocuments {
   }
 
   #isDue(topic: string): boolean {
+    if (this.#leftOut && this.#isOptional(topic)) return false;
     const wanted = this.#wanted.get(topic);
     return wanted !== undefined && (this.#published.get(topic) ?? cleared.hash) !== wanted.hash;
   }
@@ -112,10 +124,12 @@ export class RetainedDocuments {
   async #send(topic: string): Promise<void> {
     if (this.#sending.has(topic)) return;
     this.#sending.add(topic);
+    let bus = this.#bus;
     try {
-      for (let bus = this.#bus; bus && this.#isDue(topic); bus = this.#bus) {
+      for (; bus && this.#isDue(topic); bus = this.#bus) {
         const { payload, hash } = this.#wanted.get(topic) ?? cleared;
         await bus.publish(topic, payload ?? "", { retain: true, qos: 1 });
+        if (this.#isOptional(topic)) this.#cut.clear();
         if (payload !== null) this.#published.set(topic, hash);
         else this.#published.delete(topic);
       }
@@ -123,9 +137,15 @@ export class RetainedDocuments {
       if (!this.#isDue(topic)) this.#refused.delete(topic);
       if (this.#wanted.get(topic)?.payload === null && !this.#published.has(topic)) this.#wanted.delete(topic);
     } catch (error) {
+      if (!(error instanceof BusError)) return;
+      if (error.reason === "forbidden" || error.reason === "too_large") this.#refused.set(topic, error);
       // With any other error the connection has ended: it is sent over the next one.
-      if (error instanceof BusError && (error.reason === "forbidden" || error.reason === "too_large"))
-        this.#refused.set(topic, error);
+      else if (error.reason === "closed" && bus && this.#isOptional(topic) && this.#cut.add(bus).size >= maxCut)
+        this.#leftOut ??= new BusError(
+          "forbidden",
+          `The broker closes the connection when zapd publishes to ${topic}, so nothing is published there any more`,
+          { hint: "Allow it in the broker's ACL (src/mqtt/README.md has one to copy), and run zapd config reload" },
+        );
     } finally {
       this.#sending.delete(topic);
     }

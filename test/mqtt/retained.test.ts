@@ -8,7 +8,7 @@ import { MemoryBroker } from "./memory-bus.ts";
 test("a document that is refused is a problem until the broker takes it, and while it is sent again", async () => {
   let answer = Promise.withResolvers<void>();
   const bus = Object.assign(new MemoryBroker().client(), { publish: () => answer.promise });
-  const documents = new RetainedDocuments();
+  const documents = new RetainedDocuments(() => false);
   await documents.attach(bus, [], () => true, new AbortController().signal);
   documents.set("lab/den", { name: "Den" });
   expect(documents.refused).toBeUndefined();
@@ -19,4 +19,28 @@ test("a document that is refused is a problem until the broker takes it, and whi
   expect(documents.refused?.message).toBe("may not");
   answer.resolve();
   await until("it is taken", () => documents.refused === undefined);
+});
+
+test("optional documents for which the broker closes the connection twice in a row are left out, and the others are not", async () => {
+  const sent: string[] = [];
+  const documents = new RetainedDocuments((topic) => topic === "more/den");
+  documents.set("more/den", {});
+  documents.set("lab/den", {});
+  /** Whether documents are left out after a connection, which a broker may close. */
+  const connect = async (closes: boolean) => {
+    const bus = Object.assign(new MemoryBroker().client(), {
+      subscribe: () => Promise.reject(new BusError("forbidden", "may not")),
+      async publish(topic: string) {
+        sent.push(topic);
+        if (closes && topic === "more/den") throw new BusError("closed", "it closed the connection");
+      },
+    });
+    await documents.attach(bus, [], () => true, new AbortController().signal);
+    documents.detach();
+    return documents.refused !== undefined;
+  };
+  const leftOut: boolean[] = [];
+  for (const closes of [true, false, true, true, true]) leftOut.push(await connect(closes));
+  expect(leftOut).toEqual([false, false, false, true, true]);
+  expect(sent.join(" ")).toBe(`${"more/den lab/den ".repeat(4)}lab/den`);
 });
