@@ -79,13 +79,13 @@ async function build(outfile: string, other: Pick<Bun.CompileBuildOptions, "targ
 /** The runtime for another system, from npm, in the version that runs this build. */
 function runtimeOf(name: string): string {
   const folder = join(dist, ".runtimes", `${name}-${version}`);
-  if (!existsSync(folder)) {
+  const bin = join(folder, "package", "bin");
+  if (!existsSync(bin)) {
     mkdirSync(folder, { recursive: true });
     const packed = execFileSync("npm", ["pack", "--silent", `@oven/${name}@${version}`, "--pack-destination", folder], { encoding: "utf8" });
     execFileSync("tar", ["-xzf", join(folder, basename(packed.trim())), "-C", folder]);
     rmSync(join(folder, basename(packed.trim())));
   }
-  const bin = join(folder, "package", "bin");
   return join(bin, readdirSync(bin).find((file) => /^bun(\.exe)?$/.test(file)) ?? "bun");
 }
 
