@@ -142,7 +142,9 @@ async function status(manager: Manager, context: Context): Promise<number> {
     const login = enabled ? "started at each login" : "not started at login";
     context.print(`${manager.name} is ${running ? "running" : "not running"}, and ${login}`);
     context.print(fileAndLog(manager));
-    if ((await ownFile(manager.file).catch(() => null)) !== manager.text)
+    const text = await ownFile(manager.file).catch((error: CommandError) => error);
+    if (text instanceof CommandError) context.print(text.message);
+    else if (text !== manager.text)
       context.print("It runs another zapd, or uses other settings: update it with zapd service install");
   }
   return running ? exits.ok : exits.notRunning;

@@ -116,6 +116,9 @@ describe("the command", () => {
       await expect(service("linux", word)).rejects.toThrow("zapd did not write it");
     expect(readFileSync(unit(), "utf8")).toBe("[Service]\nExecStart=/mine\n");
     expect(ran.some((line) => /enable|disable/.test(line))).toBe(false);
+    answers = (line) => (line.includes("FragmentPath") ? { out: unit() } : undefined);
+    await service("linux", "status");
+    expect([told.includes("zapd did not write it"), told.includes("zapd service install")]).toEqual([true, false]);
   });
 
   test("without systemd, or without a session of it, says so before anything is written", async () => {
