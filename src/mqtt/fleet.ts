@@ -242,7 +242,7 @@ export class Fleet {
     const { rpc } = topicsOf(this.#prefix, site.site);
     const { signal } = called;
     const answer = await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal }).catch((error: unknown) => {
-      throw signal.aborted ? offline(site.site, "The command may have taken effect all the same") : error;
+      throw signal.aborted ? offline(site.site, mayHave) : error;
     });
     return readAnswer(answer, site);
   }
@@ -310,10 +310,16 @@ export class Fleet {
   }
 }
 
+const mayHave = "The command may have taken effect all the same";
+
 function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): ErrorBody {
   if (thrown instanceof ZapdError) return { code: thrown.code, message: thrown.message, hint: thrown.hint };
   if (!(thrown instanceof BusError)) throw thrown;
-  if (thrown.reason !== "timeout") return { code: "site_offline", message: thrown.message, hint: thrown.hint };
+  if (thrown.reason !== "timeout") {
+    const isNotSent = thrown.reason === "forbidden" || thrown.reason === "too_large";
+    const hint = isNotSent ? thrown.hint : [thrown.hint, mayHave].filter(Boolean).join(". ");
+    return { code: "site_offline", message: thrown.message, hint };
+  }
   const message = `${site.site} did not answer for ${name} within ${Math.round(timeoutMs / 100) / 10} s`;
   return { code: "device_timeout", message, hint: "The command may still take effect" };
 }

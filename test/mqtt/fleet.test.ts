@@ -118,16 +118,19 @@ test("each device has its own result: done, refused, its site offline, or no ans
   expect(picky).toMatchObject({ error: { message: "Set 0 has no home key", hint: "It has: up" } });
 });
 
-test("a site that goes offline during a call is reported at once", async () => {
+test.each(["site", "caller"])("a %s that loses the broker during a call is reported at once", async (who) => {
   const broker = new MemoryBroker();
   const silent = await site(broker, "silent", 1, null);
-  const fleet = await fleetOf(broker);
+  const own = broker.client();
+  const fleet = await Fleet.open(own, "zapd", { settleMs: 30 });
   const waiting = running(fleet, ["silent-0"], 60_000);
-  setTimeout(() => silent.cut(), 20);
+  setTimeout(() => (who === "site" ? silent : own).cut(), 20);
   const hint = expect.stringContaining("The command may have taken effect all the same");
   expect(await waiting).toMatchObject([{ ok: false, error: { code: "site_offline", hint } }]);
   // What it was stays known.
-  expect(fleet.sites).toMatchObject([{ site: "silent", online: false, version: "1.2.3", labels: ["at=silent"] }]);
+  expect(fleet.sites).toMatchObject([
+    { site: "silent", online: who === "caller", version: "1.2.3", labels: ["at=silent"] },
+  ]);
 });
 
 test("invalid and cleared documents are ignored, and later ones are noticed", async () => {

@@ -69,6 +69,7 @@ export class MemoryBus implements Bus {
       if (correlation && Buffer.from(correlation).equals(mark)) resolve(JSON.parse(Buffer.from(payload).toString()));
     });
     const timer = setTimeout(() => reject(new BusError("timeout", "No answer came")), timeoutMs);
+    void this.ended.then(reject);
     signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
     this.#broker.deliver(topic, Buffer.from(JSON.stringify(body)), { correlation: mark, replyTo });
     return promise.finally(async () => {
