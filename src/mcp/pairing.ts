@@ -2,6 +2,7 @@
 import { ApiError } from "../api/client.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
+import { withHint } from "../system/text.ts";
 import type { Outcome, Tool, ToolContext } from "./tool.ts";
 
 const question = "pin";
@@ -17,7 +18,15 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
   const { api, signal, answerTo, canAsk } = context;
   const id = deviceIn(args);
   const pin = answerTo(question);
-  if (typeof pin === "string") await api.pairDevice({ id, body: { pin }, signal });
+  if (typeof pin === "string") {
+    try {
+      await api.pairDevice({ id, body: { pin }, signal });
+    } catch (error) {
+      // The device still shows the code, and until its time is over no other pairing can begin.
+      if (!(error instanceof ApiError) || error.reason !== "wrong") throw error;
+      return askCode(withHint(error.message, error.hint));
+    }
+  }
   if (pin === null) await api.cancelPairing({ id, signal }).catch(() => {});
   try {
     return await tool.run(args, context);
@@ -36,14 +45,13 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
     const { form, length, device } = begun;
     const kind = form === "digits" ? "digits" : "characters";
     const long = length === null || length === undefined ? "" : ` of ${length} ${kind}`;
-    return {
-      ask: {
-        key: question,
-        message: printable(`${device.name} shows a code${long} to pair it with zapd. What is the code?`),
-        field: { title: "Code", type: "string", maxLength: maxPinLength },
-      },
-    };
+    return askCode(`${device.name} shows a code${long} to pair it with zapd. What is the code?`);
   }
+}
+
+function askCode(message: string): Outcome {
+  const field = { title: "Code", type: "string", maxLength: maxPinLength } as const;
+  return { ask: { key: question, message: printable(message), field } };
 }
 
 function deviceIn(args: unknown): string {

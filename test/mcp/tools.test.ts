@@ -102,7 +102,8 @@ function setWithCode(step: "code" | "confirm" | "login") {
       if (step === "confirm") await sleep(60_000, signal);
       if (body.pin === undefined) return { device: { name: "Den" }, step, form: "digits", length: 4 };
       isPaired = body.pin === "1234";
-      if (!isPaired) throw new ApiError({ code: "pairing_failed", message: "wrong code" }, "");
+      const reason = body.pin === "0000" ? "wrong" : "late";
+      if (!isPaired) throw new ApiError({ code: "pairing_failed", message: "not paired", reason }, "");
       return {};
     },
     async cancelPairing() {
@@ -130,9 +131,12 @@ test("a set that shows a code is paired during the call, where the person can be
   expect(await ask("set_volume", volume, {})).toMatchObject({
     ask: { key: "pin", message: "Den shows a code of 4 digits to pair it with zapd. What is the code?" },
   });
-  await expect(ask("set_volume", volume, { answerTo: () => "0000" })).rejects.toMatchObject({ code: "pairing_failed" });
+  expect(await ask("set_volume", volume, { answerTo: () => "0000" })).toMatchObject({
+    ask: { key: "pin", message: expect.stringContaining("not paired") },
+  });
+  await expect(ask("set_volume", volume, { answerTo: () => "9" })).rejects.toMatchObject({ code: "pairing_failed" });
   expect(await ask("set_volume", volume, { answerTo: () => "1234" })).toMatchObject({ data: { confirmed: null } });
-  expect(calls).toEqual(["volume", "pair {}", "pin 0000", "pin 1234", "volume"]);
+  expect(calls).toEqual(["volume", "pair {}", "pin 0000", "pin 9", "pin 1234", "volume"]);
 });
 
 test("no question for a tool that only reads, for a prompt at the set, a second time, or where the client cannot ask", async () => {
