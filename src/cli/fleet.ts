@@ -42,6 +42,8 @@ const leaseWaitS = 30;
 const leaseStepS = 5;
 /** How much longer than the time for all devices freeing a lease may take. */
 const freeingMs = 2_000;
+/** How long the sites may take to answer after a signal. */
+const stoppingMs = leaseStepS * 1_000 + freeingMs;
 
 export async function fleet(context: Context): Promise<number> {
   const [verb = "", ...words] = context.words;
@@ -174,6 +176,7 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
     onSignal(["SIGINT", "SIGTERM"], (signal) => {
       by = signal;
       interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
+      setTimeout(() => process.exit(128 + constants.signals[signal]), stoppingMs).unref();
     });
   try {
     const targets = fleet.select(selection);
