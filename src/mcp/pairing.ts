@@ -35,7 +35,11 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
     if (!asksPin || !(error instanceof ApiError) || error.code !== "pairing_required") throw error;
     // Without `begin`: what is left here does not end a request that somebody else waits for at the device.
     const within = AbortSignal.any([signal, AbortSignal.timeout(codeTimeoutMs)]);
-    const begun = await api.pairDevice({ id, body: {}, signal: within }).catch(() => null);
+    const begun = await api.pairDevice({ id, body: {}, signal: within }).catch((why: unknown) => {
+      // Somebody is pairing it: that is to be finished or cancelled first.
+      if (why instanceof ApiError && why.code === "device_busy") throw why;
+      return null;
+    });
     if (begun === null) throw error;
     if (begun.step === undefined) return tool.run(args, context);
     if (begun.step !== "code") {

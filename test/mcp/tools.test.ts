@@ -91,8 +91,8 @@ const callingWith = (api: Client): ToolContext => ({
   answerTo: () => undefined,
 });
 
-/** A set that shows a code for pairing, asks for a login, or waits until somebody accepts. */
-function setWithCode(step: "code" | "confirm" | "login") {
+/** A set that shows a code for pairing, asks for a login, waits until somebody accepts, or is being paired by another. */
+function setWithCode(step: "code" | "confirm" | "login" | "busy") {
   const calls: string[] = [];
   let isPaired = false;
   const refused = new ApiError({ code: "pairing_required", message: "Den is not paired", hint: "zapd pair Den" }, "");
@@ -100,6 +100,7 @@ function setWithCode(step: "code" | "confirm" | "login") {
     async pairDevice({ body, signal }: { body: { begin?: boolean; pin?: string }; signal: AbortSignal }) {
       calls.push(body.pin === undefined ? `pair ${JSON.stringify(body)}` : `pin ${body.pin}`);
       if (step === "confirm") await sleep(60_000, signal);
+      if (step === "busy") throw new ApiError({ code: "device_busy", message: "Den is already being paired" }, "");
       if (body.pin === undefined) return { device: { name: "Den" }, step, form: "digits", length: 4 };
       isPaired = body.pin === "1234";
       const reason = body.pin === "0000" ? "wrong" : "late";
@@ -149,6 +150,7 @@ test("no question for a tool that only reads, for a prompt at the set, a second 
     required,
   );
   expect(code.calls).toEqual(["volume", "cancel", "volume"]);
+  await expect(setWithCode("busy").ask("set_volume", { level: 5 }, {})).rejects.toMatchObject({ code: "device_busy" });
   const login = setWithCode("login");
   await expect(login.ask("set_volume", { level: 5, wait_ms: 1 }, {})).rejects.toMatchObject(required);
   expect(login.calls).toEqual(["volume", "pair {}", "cancel"]);
