@@ -182,8 +182,7 @@ export class Bridge {
     const isKnown = (topic: string) => {
       const id = partsOf(topics, topic)?.[0] ?? "";
       if (this.#devices.has(id)) return true;
-      for (const topic of this.#homeAssistant.topicsFor(id))
-        void bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
+      for (const topic of this.#homeAssistant.topicsFor(id)) this.#retained.clearUnread(topic);
       return false;
     };
     const { signal } = this.#closing;

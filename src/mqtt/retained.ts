@@ -65,6 +65,12 @@ export class RetainedDocuments {
     if (this.#bus) void this.#send(topic);
   }
 
+  /** Clears a topic where the broker may have a document that was not read. */
+  clearUnread(topic: string): void {
+    this.#published.set(topic, "unread");
+    this.set(topic, null);
+  }
+
   /**
    * Uses a new connection: reads the retained documents at `filters`, clears those that are not `isKnown`, and sends those that
    * differ. Resolves when the last one is being sent.

@@ -44,3 +44,12 @@ test("optional documents for which the broker closes the connection twice in a r
   expect(leftOut).toEqual([false, false, false, true, true]);
   expect(sent.join(" ")).toBe(`${"more/den lab/den ".repeat(4)}lab/den`);
 });
+
+test("a topic that was not read is cleared", async () => {
+  const broker = new MemoryBroker();
+  broker.kept.set("more/gone", Buffer.from("{}"));
+  const documents = new RetainedDocuments(() => false);
+  documents.clearUnread("more/gone");
+  await documents.attach(broker.client(), [], () => true, new AbortController().signal);
+  expect(broker.kept.size).toBe(0);
+});
