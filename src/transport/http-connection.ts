@@ -328,56 +328,42 @@ function headEnd(bytes: Uint8Array): number {
 
 interface Head {
   readonly status: number;
-  readonly headers: HeaderLines;
+  readonly headers: Answer["headers"];
   readonly persistent: boolean;
 }
 
-/** The headers of an answer, each parsed when it is read, as most never are. */
-class HeaderLines {
-  readonly #lines: readonly string[];
-
-  constructor(lines: readonly string[]) {
-    this.#lines = lines;
+/** The headers by their names in lower case; the values of a repeated one are joined. */
+function parseHeaders(lines: readonly string[]): ReadonlyMap<string, string> {
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    if (colon === -1) continue;
+    const name = line.slice(0, colon).trim().toLowerCase();
+    const value = line.slice(colon + 1).trim();
+    const before = headers.get(name);
+    if (before === undefined) headers.set(name, value);
+    else if (name !== "content-length") headers.set(name, `${before}, ${value}`);
+    else if (before !== value) throw malformed("two different lengths");
   }
-
-  /** The values of a header, by its name in lower case. */
-  all(name: string): string[] {
-    const values: string[] = [];
-    for (const line of this.#lines) {
-      const colon = line.indexOf(":");
-      if (colon < name.length || line.slice(0, colon).trim().toLowerCase() !== name) continue;
-      values.push(line.slice(colon + 1).trim());
-    }
-    return values;
-  }
-
-  get(name: string): string | undefined {
-    const values = this.all(name);
-    return values.length > 0 ? values.join(", ") : undefined;
-  }
-
-  has(name: string): boolean {
-    return this.all(name).length > 0;
-  }
+  return headers;
 }
 
 function parseHead(text: string): Head {
   const [first = "", ...lines] = text.split("\n");
   const start = /^HTTP\/1\.([01]) +(\d{3})(?: .*)?\r?$/.exec(first);
   if (!start) throw malformed("something that is not HTTP");
-  const headers = new HeaderLines(lines);
+  const headers = parseHeaders(lines);
   const connection = headers.get("connection")?.toLowerCase() ?? "";
   const persistent = start[1] === "1" ? !connection.includes("close") : connection.includes("keep-alive");
   return { status: Number(start[2]), headers, persistent };
 }
 
 function framingOf({ status, headers }: Head): Framing {
-  const [length, ...others] = headers.all("content-length");
-  if (others.some((one) => one !== length)) throw malformed("two different lengths");
   if (status === 204 || status === 304) return { by: "none" };
   if (headers.get("transfer-encoding")?.toLowerCase().includes("chunked")) {
     return { by: "chunks", left: 0, trailer: false };
   }
+  const length = headers.get("content-length");
   if (length === undefined) return { by: "close" };
   if (!/^\d{1,15}$/.test(length)) throw malformed("an invalid length");
   return { by: "length", left: Number(length) };
