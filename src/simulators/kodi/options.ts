@@ -30,8 +30,6 @@ export interface SimulatedMedia {
   kind?: "video" | "audio";
   /** Default two minutes; null for a stream without an end. */
   durationMs?: number | null;
-  /** Opening it is accepted and then fails with a dialog. */
-  broken?: boolean;
   /** `image://…/`, as of an add-on. Default none. */
   thumbnail?: string;
   /** The path of a picture beside the file, known only by an info label. Default none. */
@@ -42,7 +40,6 @@ export interface SimulatedChannel {
   id: number;
   number: number;
   name: string;
-  radio?: boolean;
   /** The logo, served like a thumbnail. Default none. */
   logo?: string;
 }

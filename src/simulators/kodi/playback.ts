@@ -1,7 +1,7 @@
 import { decoded } from "../bench/http.ts";
 import type { Model } from "./model.ts";
 import { imageOf, type SimulatedChannel, type SimulatedMedia } from "./options.ts";
-import { FULLSCREEN, go, goBack, openDialog } from "./windows.ts";
+import { FULLSCREEN, go, goBack } from "./windows.ts";
 
 export interface Playing {
   /** 0 for audio, 1 for video; video of a plug-in plays as 0 too (Kodi 20.1, ran). */
@@ -48,8 +48,7 @@ export function open(model: Model, media: SimulatedMedia, path = media.file): vo
   afterStartDelay(model, () => {
     if (plugin) clearList(model, player);
     else addToList(model, player, file, title);
-    if (media.broken) fail(model, title);
-    else start(model, { player, kind, file, path, title, durationMs, ...artworkOf(media) });
+    start(model, { player, kind, file, path, title, durationMs, ...artworkOf(media) });
   });
 }
 
@@ -70,8 +69,8 @@ function artworkOf({ thumbnail = "", poster = "", artist = [] }: Partial<Simulat
 }
 
 /** The thumbnail of a channel: its logo, or an address made of its name that has no picture (Kodi 20.1, ran). */
-export function thumbnailOf({ name, radio = false, logo }: SimulatedChannel): string {
-  return imageOf(logo ?? encodeURIComponent(name), `pvrchannel_${radio ? "radio" : "tv"}@`);
+export function thumbnailOf({ name, logo }: SimulatedChannel): string {
+  return imageOf(logo ?? encodeURIComponent(name), "pvrchannel_tv@");
 }
 
 /** Playback stops after the last entry; going before the first has no effect (Kodi 20.1, ran). */
@@ -82,24 +81,15 @@ export function goTo(model: Model, playing: Playing, at: number): void {
 }
 
 export function openChannel(model: Model, channel: SimulatedChannel): void {
-  const [kind, player, group] = channel.radio ? (["audio", 0, "radio"] as const) : (["video", 1, "tv"] as const);
-  const path = `pvr://channels/${group}/All%20channels/${channel.id}.pvr`;
+  const path = `pvr://channels/tv/All%20channels/${channel.id}.pvr`;
   model.screensaver = false;
   model.lastChannel = channel.id;
   model.emit("open", `channel ${channel.number} ${channel.name}`);
   const { name: title } = channel;
   const thumbnail = thumbnailOf(channel);
   afterStartDelay(model, () =>
-    start(model, { player, kind, file: "", path, title, durationMs: null, channel, thumbnail }),
+    start(model, { player: 1, kind: "video", file: "", path, title, durationMs: null, channel, thumbnail }),
   );
-}
-
-/** A failed opening: playback is announced, then stopped, and a dialog opens (Kodi 20.1, ran with an unreachable URL). */
-function fail(model: Model, title: string): void {
-  const item = { title, type: "movie" };
-  model.notify("Player.OnPlay", { item, player: { playerid: 1, speed: 1 } });
-  model.notify("Player.OnStop", { end: false, item });
-  openDialog(model, "ok");
 }
 
 function clearList(model: Model, playlistid: number): void {
@@ -165,7 +155,7 @@ function announceStart(model: Model, playing: Playing): void {
 
 /** The item in a notification, with less than in GetItem (Kodi 20.1, ran). */
 function itemOf({ channel, kind, title }: Playing): Record<string, unknown> {
-  if (channel) return { channeltype: channel.radio ? "radio" : "tv", id: channel.id, title, type: "channel" };
+  if (channel) return { channeltype: "tv", id: channel.id, title, type: "channel" };
   return kind === "audio" ? { type: "unknown" } : { title, type: "movie" };
 }
 

@@ -136,7 +136,7 @@ function home({ options }: Model): string {
 
 function appElement(app: SimulatedApp): string {
   const version = app.version === undefined ? "1.0.0" : app.version;
-  return element("app", { id: app.id, subtype: app.subtype, type: appType(app), version }, app.name);
+  return element("app", { id: app.id, type: appType(app), version }, app.name);
 }
 
 /** `/query/media-player` (1.6). */

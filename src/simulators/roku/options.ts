@@ -12,7 +12,6 @@ export interface SimulatedApp {
   /** Default `appl`, or `tvin` for `tvinput.*`. Null leaves the attribute out, as old sets do. */
   type?: string | null;
   version?: string | null;
-  subtype?: string;
   /** Whether it stays in the background when left, as most large apps do. Default true. */
   instantResume?: boolean;
 }

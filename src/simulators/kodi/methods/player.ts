@@ -84,7 +84,7 @@ function describe(playing: Playing | null, wanted: unknown): Record<string, unkn
   const pictures = { thumbnail: shownThumbnail, art, fanart: "" };
   const common = { label: title, mediapath: path, file: channel ? undefined : file, ...pictures };
   const mine = channel
-    ? { title: "", channel: channel.name, channeltype: channel.radio ? "radio" : "tv", channelnumber: channel.number }
+    ? { title: "", channel: channel.name, channeltype: "tv", channelnumber: channel.number }
     : { ...NOTHING, ...common, artist, title: kind === "audio" ? title : "", runtime: 0 };
   const type = channel ? "channel" : kind === "audio" ? "song" : "unknown";
   return { ...pick(wanted, { ...common, ...mine }), ...(channel ? { id: channel.id } : {}), label: title, type };

@@ -57,23 +57,21 @@ export const pvr: Methods = {
     (model, { channelgroupid, properties }) => {
       // Fails without a tuner (Kodi 20.1, ran).
       if (model.options.channels.length === 0) throw failed();
-      const wantsRadio = channelgroupid === "allradio" || channelgroupid === 2;
-      const found = model.options.channels
-        .filter(({ radio = false }) => radio === wantsRadio)
-        .map((channel) => {
-          const { id, name, number, radio } = channel;
-          const channeltype = radio ? "radio" : "tv";
-          const thumbnail = thumbnailOf(channel);
-          const all = {
-            channel: name,
-            channelnumber: number,
-            subchannelnumber: 0,
-            channeltype,
-            hidden: false,
-            thumbnail,
-          };
-          return { channelid: id, label: name, ...pick(properties, all) };
-        });
+      const isTv = channelgroupid !== "allradio" && channelgroupid !== 2;
+      const found = (isTv ? model.options.channels : []).map((channel) => {
+        const { id, name, number } = channel;
+        const channeltype = "tv";
+        const thumbnail = thumbnailOf(channel);
+        const all = {
+          channel: name,
+          channelnumber: number,
+          subchannelnumber: 0,
+          channeltype,
+          hidden: false,
+          thumbnail,
+        };
+        return { channelid: id, label: name, ...pick(properties, all) };
+      });
       return { channels: found, limits: limits(found.length) };
     },
   ),
