@@ -19,7 +19,6 @@ import { platforms as every, composition as everyComposition } from "./platforms
 import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
-import { SleepWatch } from "./system/clock.ts";
 import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
 import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
@@ -168,7 +167,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     stopping: stopping.signal,
     now: options.now ?? Date.now,
   });
-  const sleep = new SleepWatch();
   const devices = new Devices({
     registry,
     catalog,
@@ -178,7 +176,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platforms,
     platformHost,
     log,
-    sleep,
     config: () => running,
     onUnreachable: () => discovery.scanInBackground(),
     scan: () => discovery.scanForMissing(),
@@ -215,7 +212,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     leases,
     config,
     log,
-    sleep,
     state,
     uploads,
     version,
@@ -285,7 +281,6 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       stopping.abort(new ZapdError("internal_error", "zapd is stopping"));
       await discovery.stop();
       devices.close();
-      sleep.end();
       await devices.saveAvailability().catch((error: unknown) => log.warn(textOf(error)));
       await Promise.all([catalog.settled(), credentials.settled(), leases.settled()]);
     },

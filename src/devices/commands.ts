@@ -9,6 +9,7 @@ import {
   type InstallResult,
   shownParts,
 } from "../platforms/platform.ts";
+import { sleepCheck } from "../system/clock.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
 import { masked, requireCapability, withDeviceName } from "./failures.ts";
@@ -75,7 +76,7 @@ export function launchApp(
     const known = knownApp(device, route, wanted);
     if (known) return launch(known, turn);
     return device.commands(turn, "launching an app", async (own) => {
-      const checkAwake = device.sleepCheck();
+      const checkAwake = sleepCheck();
       const app = await listedApp(device, route, wanted, own);
       checkAwake();
       return launch(app, own);

@@ -55,7 +55,7 @@ export class Device {
   readonly lastState: LastState;
   readonly catalog: Catalog;
   readonly #deps: DeviceDependencies;
-  readonly #queue: Queue;
+  readonly #queue = new Queue();
   readonly #reads: Reads;
   /** Grows with each command that ends: a read that began before is not shared with later callers. */
   #commandCount = 0;
@@ -74,7 +74,6 @@ export class Device {
     this.#deps = deps;
     this.id = records[0].id;
     this.#endpoints = new EndpointSet(deps, records);
-    this.#queue = new Queue(deps.sleep);
     this.catalog = deps.catalog;
     this.lastState = new LastState({
       deviceId: this.id,
@@ -271,7 +270,7 @@ export class Device {
 
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     const start = performance.now();
-    const checkAwake = this.sleepCheck();
+    const checkAwake = sleepCheck();
     let missed: { endpoint: Endpoint; before: DeviceRecord; error: ZapdError } | undefined;
     for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
@@ -305,11 +304,6 @@ export class Device {
     // It was woken, and is on.
     this.lastState.observe({ power: "on" }, "command", endpoint);
     return whenOff.result;
-  }
-
-  /** Gives a check for before each later part of a command: it fails once this machine has slept since (`system/clock.ts`). */
-  sleepCheck(): (error?: ZapdError) => void {
-    return sleepCheck(this.#deps.sleep);
   }
 
   /** The endpoints that can do a task, the preferred first; where none can, one that can say why. */

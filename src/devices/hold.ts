@@ -5,7 +5,7 @@
 import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { Key } from "../platforms/platform.ts";
-import { SleepWatch } from "../system/clock.ts";
+import { sleptSince } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
 import { isHeldByDevice, keepDown, onceOnlyKeys, pressKey, readPress } from "./press.ts";
@@ -82,20 +82,15 @@ async function repeatPress(
   goesOn: (count: number, next: number) => boolean,
   signal: AbortSignal,
 ): Promise<number> {
-  const watch = new SleepWatch();
+  const hasSlept = sleptSince();
   let due = performance.now();
-  try {
-    for (let count = 0; ; ) {
-      if (watch.sleepCount > 0)
-        throw new ZapdError("device_timeout", "had the held key released, because this machine slept");
-      signal.throwIfAborted();
-      await press(count++ === 0);
-      due = Math.max(due + repeatEveryMs, performance.now());
-      if (!goesOn(count, due)) return count;
-      await sleep(Math.max(0, due - performance.now()), signal);
-    }
-  } finally {
-    watch.end();
+  for (let count = 0; ; ) {
+    if (hasSlept()) throw new ZapdError("device_timeout", "had the held key released, because this machine slept");
+    signal.throwIfAborted();
+    await press(count++ === 0);
+    due = Math.max(due + repeatEveryMs, performance.now());
+    if (!goesOn(count, due)) return count;
+    await sleep(Math.max(0, due - performance.now()), signal);
   }
 }
 

@@ -10,7 +10,7 @@ import {
   stateParts,
   volumeKeys,
 } from "../platforms/platform.ts";
-import { SleepWatch, unlessSlept } from "../system/clock.ts";
+import { sleptSince, unlessSlept } from "../system/clock.ts";
 import { nearest } from "../system/nearest.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
@@ -260,7 +260,7 @@ async function runSequence(
   signal: AbortSignal,
 ): Promise<{ sent: number; duration_ms: number }> {
   const start = performance.now();
-  const watch = new SleepWatch();
+  const hasSlept = sleptSince();
   let due = start;
   try {
     for (const task of tasks) {
@@ -271,7 +271,7 @@ async function runSequence(
         await sleep(due - now, signal);
       }
       signal.throwIfAborted();
-      if (watch.sleepCount > 0)
+      if (hasSlept())
         throw new ZapdError("device_timeout", "did not get the remaining keys in time, because this machine slept");
       await send(task);
       // The first press may have waited for a connection: the schedule begins when it was taken.
@@ -280,8 +280,6 @@ async function runSequence(
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
     throw error.reworded(`${error.message}; ${progress.sent} of ${progress.of} keys were sent`);
-  } finally {
-    watch.end();
   }
   return { sent: progress.sent, duration_ms: Math.round(performance.now() - start) };
 }

@@ -1,6 +1,6 @@
 /** The queue of commands to one device: one at a time, in order of arrival. Reads are not queued. */
 import { ZapdError } from "../api/errors.ts";
-import { type SleepWatch, staleCommandError, stopwatch } from "../system/clock.ts";
+import { sleptSince, staleCommandError, stopwatch } from "../system/clock.ts";
 
 const maxWaiting = 32;
 /** A key that has waited longer is dropped rather than pressed late (SECURITY.md R14). */
@@ -33,15 +33,9 @@ export interface Turn extends Partial<Span> {
 }
 
 export class Queue {
-  readonly #sleep: SleepWatch | undefined;
   /** Something waits only while something runs. */
   #running: (Span & { since: number }) | undefined;
   #waiting: Waiting[] = [];
-
-  /** A command that waits while the machine sleeps is dropped, if `sleep` is given. */
-  constructor(sleep?: SleepWatch) {
-    this.#sleep = sleep;
-  }
 
   get isIdle(): boolean {
     return this.#running === undefined;
@@ -77,7 +71,7 @@ export class Queue {
     if (this.#waiting.length >= maxWaiting) throw busyError(`already has ${maxWaiting} waiting commands`);
     const ahead = this.#remainingMs("minimumMs");
     if (!waitsForLongCommands && ahead > maxWaitMs) throw busyUntilError(ahead);
-    const slept = this.#sleep?.sleepCount;
+    const hasSlept = sleptSince();
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);
@@ -99,7 +93,7 @@ export class Queue {
         start: () => {
           // After a sleep of the machine, its turn may come before its timer fires.
           if (waited() > wait) late();
-          else if (this.#sleep?.sleepCount !== slept) leave(staleCommandError());
+          else if (hasSlept()) leave(staleCommandError());
           else {
             take();
             settle();

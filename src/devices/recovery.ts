@@ -2,7 +2,7 @@
 import { hasReason, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Connection, PlatformHost } from "../platforms/platform.ts";
-import { type SleepWatch, sleepCheck } from "../system/clock.ts";
+import { sleepCheck } from "../system/clock.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Endpoint, Observe } from "./endpoint.ts";
 import { requireCapability } from "./failures.ts";
@@ -16,8 +16,6 @@ export interface RecoveryDependencies {
   config(): Config;
   /** Scans for devices; ends with the scan. */
   scan(): Promise<unknown>;
-  /** Tells when this machine sleeps: a command that has waited since is not sent (SECURITY.md R14). */
-  readonly sleep?: SleepWatch;
   /** For tests: what turns a device on. */
   readonly wake?: typeof wake;
 }
@@ -162,7 +160,7 @@ export class Recovery {
       power: requireCapability(connection.power, "power_on"),
       macs,
       hint: platform.sleepHint,
-      checkAwake: sleepCheck(this.#deps.sleep),
+      checkAwake: sleepCheck(),
       reportedOnAt: () => presence.pushedOnAt,
       sendPackets: () => {
         const destinations = destinationsFor(host, platformHost.broadcasts());

@@ -3,6 +3,7 @@ import { ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { State } from "../api/schemas.ts";
 import type { Capability, Confirmed, PlatformState, VolumeControl } from "../platforms/platform.ts";
+import { sleepCheck } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import type { Device } from "./device.ts";
 import { effectPoll, readParts, readUntil, tryReadParts } from "./effects.ts";
@@ -46,7 +47,7 @@ export function setVolume(
     changes: volumeParts,
     hasStarted: () => hasStepped,
     work: async (connection, signal, endpoint) => {
-      const control = checked(requireCapability(connection.volume, needs), device.sleepCheck());
+      const control = checked(requireCapability(connection.volume, needs), sleepCheck());
       // Before anything is changed.
       if (muted !== undefined) requireCapability(control.mute, "mute");
       const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;

@@ -6,7 +6,7 @@ import { type SceneResult, type StepResult, sceneLimits } from "../api/scenes.ts
 import type { Condition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import { waitFor } from "../devices/wait.ts";
-import { SleepWatch } from "../system/clock.ts";
+import { sleptSince } from "../system/clock.ts";
 import { sleep } from "../system/sleep.ts";
 import {
   type Act,
@@ -88,7 +88,7 @@ class Run {
   readonly #timeout: AbortController = new AbortController();
   /** Aborted when a step has failed, which ends the waits of parallel steps. */
   readonly #halt = new AbortController();
-  readonly #watch = new SleepWatch();
+  readonly #hasSlept = sleptSince();
   readonly #results = new Map<Planned, StepResult>();
 
   constructor(options: RunOptions) {
@@ -108,7 +108,6 @@ class Run {
       outcome = this.#options.signal.aborted ? "cancelled" : "stopped";
     } finally {
       clearTimeout(timer);
-      this.#watch.end();
     }
     const results = [...allSteps(steps)].map(
       (step): StepResult =>
@@ -138,7 +137,7 @@ class Run {
     this.#abortSignal.throwIfAborted();
     if (this.#halt.signal.aborted) throw new Stopped();
     const since = performance.now();
-    if (this.#watch.sleepCount > 0) return this.#failed(step, since, slept, true);
+    if (this.#hasSlept()) return this.#failed(step, since, slept, true);
     switch (step.kind) {
       case "act":
         return this.#act(step, since);
@@ -215,7 +214,7 @@ class Run {
       for (const [index, command] of step.commands.entries()) {
         if (index > 0) await sleep(step.delayMs, this.#abortSignal);
         this.#abortSignal.throwIfAborted();
-        if (this.#watch.sleepCount > 0) return result("failed", null, slept);
+        if (this.#hasSlept()) return result("failed", null, slept);
         const answer = await this.#options.send(command, device, this.#abortSignal);
         if (!answer.ok)
           return result("failed", null, this.#timeout.signal.aborted ? this.#timeoutError() : answer.error);

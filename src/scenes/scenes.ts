@@ -4,7 +4,7 @@ import { type Mistake, type SceneInfo, SceneInput, type SceneResult, sceneName }
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { NewEvent } from "../devices/journal.ts";
-import { SleepWatch, staleCommandError } from "../system/clock.ts";
+import { sleptSince, staleCommandError } from "../system/clock.ts";
 import { orAborted } from "../system/sleep.ts";
 import { pluralize } from "../system/text.ts";
 import { checkScene, type SceneSource } from "./check.ts";
@@ -111,10 +111,10 @@ export class Scenes {
       this.#devices.journal.publish(news);
       tell(news);
     };
-    const watch = new SleepWatch();
+    const hasSlept = sleptSince();
     try {
       await orAborted(Promise.all(before.map((run) => run.over)), signal);
-      if (watch.sleepCount > 0) throw staleCommandError();
+      if (hasSlept()) throw staleCommandError();
       const waited_ms = Math.round(performance.now() - since);
       publish({ type: "scene.started", ...names, steps: [...allSteps(plan.steps)].length });
       const onStep = (step: SceneResult["steps"][number]) => publish({ type: "scene.step", ...names, step });
@@ -122,7 +122,6 @@ export class Scenes {
       publish({ type: "scene.finished", ...names, outcome, failed, took_ms });
       return { ...names, outcome, failed, waited_ms, took_ms, steps };
     } finally {
-      watch.end();
       this.#runs.delete(own);
       resolve();
     }

@@ -5,7 +5,6 @@ import type { ConfigFile } from "../config/config.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Leases } from "../devices/leases.ts";
 import type { Registry } from "../devices/registry.ts";
-import type { SleepWatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { appRoutes } from "./apps.ts";
 import { configRoutes } from "./config.ts";
@@ -34,8 +33,6 @@ export interface AppDependencies {
   readonly log: Log;
   /** The state folder. */
   readonly state: string;
-  /** Notices when this machine was asleep: commands from before that are refused. */
-  readonly sleep: SleepWatch;
   /** The folder for packages while they are uploaded. */
   readonly uploads: string;
   readonly version: string;

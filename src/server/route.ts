@@ -20,7 +20,7 @@ import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
 import { literal } from "../devices/press.ts";
 import type { Call } from "../runtime/runtime.ts";
-import { type SleepWatch, staleCommandError } from "../system/clock.ts";
+import { machineSleep, staleCommandError } from "../system/clock.ts";
 import { type Log, redacted } from "../system/log.ts";
 import { splitCommas } from "../system/text.ts";
 import { checkLength, readJson } from "./body.ts";
@@ -31,7 +31,7 @@ export interface Env {
   Variables: {
     /** Whether the caller is a page of an unlisted origin; set by the guard. */
     foreign?: boolean;
-    deps: { readonly devices: Devices; readonly sleep: SleepWatch };
+    deps: { readonly devices: Devices };
   };
 }
 
@@ -93,14 +93,14 @@ export function route<Name extends OperationName>(
   app.on(method, `/v1${path}`, async (c) => {
     checkReach(c, reaches);
     const began = performance.now();
-    const { devices, sleep } = c.get("deps");
+    const { devices } = c.get("deps");
     const request = c.req.raw;
     checkUrl(request.url);
     if (takes !== "json" && takes !== "upload") checkLength(request, maxIgnoredBytes);
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && validate(operation.query, queryOf(c));
     // The request waited in the kernel while this machine slept, or its body was still arriving.
-    if (isCommand && sleep.hasSleptSince(began)) throw staleCommandError();
+    if (isCommand && machineSleep.hasSleptSince(began)) throw staleCommandError();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
     const actionId = action === null ? "" : crypto.randomUUID();

@@ -11,19 +11,30 @@ export interface MachineClocks {
 
 const machine: MachineClocks = { monotonicMs: () => performance.now(), uptimeS: uptime };
 
+interface Moment {
+  readonly ranMs: number;
+  /** 0 where the runtime does not tell: Deno asks for a permission, which users need not give. */
+  readonly bootedS: number;
+}
+
+function momentOf({ monotonicMs, uptimeS }: MachineClocks): Moment {
+  const ranMs = monotonicMs();
+  try {
+    return { ranMs, bootedS: uptimeS() };
+  } catch {
+    return { ranMs, bootedS: 0 };
+  }
+}
+
+function msBetween(one: Moment, other: Moment): number {
+  // The first whole second may have been almost over.
+  return Math.max(other.ranMs - one.ranMs, (other.bootedS - one.bootedS - 1) * 1_000);
+}
+
 /** Starts a stopwatch: gives the milliseconds since the call, counting the machine's sleep where the runtime tells of it. */
 export function stopwatch(clocks: MachineClocks = machine): () => number {
-  // Deno asks for a permission, which users need not give.
-  const booted = () => {
-    try {
-      return clocks.uptimeS();
-    } catch {
-      return 0;
-    }
-  };
-  const [ran, was] = [clocks.monotonicMs(), booted()];
-  // The first whole second may have been almost over.
-  return () => Math.max(clocks.monotonicMs() - ran, (booted() - was - 1) * 1_000);
+  const start = momentOf(clocks);
+  return () => msBetween(start, momentOf(clocks));
 }
 
 /** How often a watch checks; how much later than that counts as sleep; how long after a sleep requests count as old (SECURITY.md R14). */
@@ -33,48 +44,51 @@ const staleAfterWakeMs = 500;
 
 /**
  * Detects that the process did not run for more than 5 s: the machine slept, or the process was stopped. Requests sent
- * meanwhile wait in the kernel and are read at once on waking. Must be ended.
+ * meanwhile wait in the kernel and are read at once on waking.
  */
 export class SleepWatch {
   readonly #clocks: MachineClocks;
-  readonly #timer: ReturnType<typeof setInterval>;
-  #sinceCheck: () => number;
+  #checked: Moment;
   #wokeAt = Number.NEGATIVE_INFINITY;
   #times = 0;
 
   constructor(clocks: MachineClocks = machine) {
     this.#clocks = clocks;
-    this.#sinceCheck = stopwatch(clocks);
-    this.#timer = setInterval(() => this.#check(true), checkEveryMs);
+    this.#checked = momentOf(clocks);
     // The timer must not keep the process alive.
-    this.#timer.unref();
+    setInterval(() => this.#check(), checkEveryMs).unref();
   }
 
   /** How many sleeps were detected. */
   get sleepCount(): number {
     // The caller may wake before the timer does.
-    this.#check(false);
+    this.#check();
     return this.#times;
   }
 
   /** Whether the machine slept after `then` (`performance.now()`), or so shortly before that what was read at `then` may have been sent during the sleep. */
   hasSleptSince(then: number): boolean {
-    this.#check(false);
+    this.#check();
     return then - this.#wokeAt < staleAfterWakeMs;
   }
 
-  end(): void {
-    clearInterval(this.#timer);
-  }
-
-  #check(due: boolean): void {
-    const slept = this.#sinceCheck() > checkEveryMs + minimumSleepMs;
-    if (slept) {
+  #check(): void {
+    const now = momentOf(this.#clocks);
+    if (msBetween(this.#checked, now) > checkEveryMs + minimumSleepMs) {
       this.#times++;
-      this.#wokeAt = this.#clocks.monotonicMs();
+      this.#wokeAt = now.ranMs;
     }
-    if (slept || due) this.#sinceCheck = stopwatch(this.#clocks);
+    this.#checked = now;
   }
+}
+
+/** The watch over this machine. */
+export const machineSleep = new SleepWatch();
+
+/** Tells whether this machine has slept since this call. */
+export function sleptSince(): () => boolean {
+  const before = machineSleep.sleepCount;
+  return () => machineSleep.sleepCount !== before;
 }
 
 const nothingSent = "Nothing was sent, because it may no longer be wanted. Send it again if it is";
@@ -84,25 +98,21 @@ const nothingSent = "Nothing was sent, because it may no longer be wanted. Send 
  * slept meanwhile: the command is old, and is not sent whatever the outcome of the preparation (SECURITY.md R14).
  */
 export async function unlessSlept<T>(preparing: Promise<T>): Promise<T> {
-  const watch = new SleepWatch();
-  try {
-    await preparing.catch(() => {});
-    if (watch.sleepCount === 0) return await preparing;
-    const message = "did not get the command: this machine slept before it could be sent";
-    throw new ZapdError("device_busy", message, { hint: nothingSent });
-  } finally {
-    watch.end();
-  }
+  const hasSlept = sleptSince();
+  await preparing.catch(() => {});
+  if (!hasSlept()) return preparing;
+  const message = "did not get the command: this machine slept before it could be sent";
+  throw new ZapdError("device_busy", message, { hint: nothingSent });
 }
 
 /**
  * Gives a check for before each later part of a command: it fails once the machine has slept since this call, with the given
  * error or with `device_timeout`, since the rest may no longer be wanted (SECURITY.md R14).
  */
-export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): (error?: ZapdError) => void {
-  const before = sleep?.sleepCount;
+export function sleepCheck(): (error?: ZapdError) => void {
+  const hasSlept = sleptSince();
   return (error) => {
-    if (sleep?.sleepCount !== before) throw error ?? partlySentError();
+    if (hasSlept()) throw error ?? partlySentError();
   };
 }
 
@@ -111,18 +121,15 @@ export function sleepCheck(sleep: Pick<SleepWatch, "sleepCount"> | undefined): (
  * the first; from then on no failure says that nothing was sent.
  */
 export async function inParts<T>(send: (next: () => void) => Promise<T>): Promise<T> {
-  const watch = new SleepWatch();
-  const checkAwake = sleepCheck(watch);
+  const hasSlept = sleptSince();
   let isPartSent = false;
   try {
     return await send(() => {
       isPartSent = true;
-      checkAwake();
+      if (hasSlept()) throw partlySentError();
     });
   } catch (error) {
-    throw isPartSent && watch.sleepCount > 0 && hasCode(error, "device_busy") ? partlySentError() : error;
-  } finally {
-    watch.end();
+    throw isPartSent && hasSlept() && hasCode(error, "device_busy") ? partlySentError() : error;
   }
 }
 

@@ -9,6 +9,7 @@ import { hungUp } from "../../src/transport/http-connection.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, idle, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
@@ -127,13 +128,10 @@ test("a channel with a sub-number is found however its parts are parted, and not
 });
 
 test("R14 what is read before an input, a channel, a file or an app takes a sleep of this machine: none is sent", async () => {
-  const { now } = performance;
-  let sleptMs = 0;
   const sent: string[] = [];
   const sleeping = async <Result>(result: Result) => {
     await Bun.sleep(1);
-    sleptMs += 8_000;
-    one.sleep.sleepCount++;
+    passTime(8_000);
     return result;
   };
   const list = () => sleeping([{ id: "1", number: "1", name: "One" }]);
@@ -153,17 +151,13 @@ test("R14 what is read before an input, a channel, a file or an app takes a slee
   const device = one.devices.deviceOf(await one.add("1", { name: "TV" }));
   const turn = { signal: neverAborted };
   const file = { url: "http://192.0.2.9/a.mp4", mime: "video/mp4", title: null, image: null };
-  performance.now = () => now.call(performance) + sleptMs;
-  try {
-    expect(await codeOf(selectInput(device, "One", turn))).toBe("device_busy");
-    expect(await codeOf(selectChannel(device, "One", turn))).toBe("device_busy");
-    expect(await codeOf(playMedia(device, file, turn))).toBe("device_busy");
-    expect(await codeOf(one.actions.launch(device.record, "One", {}, turn))).toBe("device_timeout");
-    expect(sent).toEqual([]);
-  } finally {
-    performance.now = now;
-    await one.remove();
-  }
+  expect(await codeOf(selectInput(device, "One", turn))).toBe("device_busy");
+  expect(await codeOf(selectChannel(device, "One", turn))).toBe("device_busy");
+  expect(await codeOf(playMedia(device, file, turn))).toBe("device_busy");
+  expect(await codeOf(one.actions.launch(device.record, "One", {}, turn))).toBe("device_timeout");
+  expect(sent).toEqual([]);
+  wakeUp();
+  await one.remove();
 });
 
 test("a list makes no connection, and a device removed in the midst of a read leaves none open", async () => {

@@ -23,7 +23,7 @@ import type {
   PlatformHost,
   Target,
 } from "../../src/platforms/platform.ts";
-import type { SleepWatch } from "../../src/system/clock.ts";
+import { machineSleep, SleepWatch } from "../../src/system/clock.ts";
 import { createLog } from "../../src/system/log.ts";
 import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
@@ -102,8 +102,6 @@ export interface House {
   readonly devices: Devices;
   readonly actions: ReturnType<typeof actionsOf>;
   readonly set: FakeSet;
-  /** Counted up by a test: this machine slept. */
-  readonly sleep: { sleepCount: number };
   readonly platform: Platform;
   /** Devices that did not answer, by name. */
   readonly lost: string[];
@@ -111,6 +109,16 @@ export interface House {
   readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
   add(identity: string, more?: Partial<Facts>): Promise<DeviceRecord>;
   remove(): Promise<void>;
+}
+
+const watched = Object.getOwnPropertyDescriptor(SleepWatch.prototype, "sleepCount");
+let sleeps = 0;
+
+/** This machine sleeps, for whatever runs in this process. */
+export function sleepMachine(): void {
+  sleeps++;
+  const get = () => sleeps + Number(watched?.get?.call(machineSleep));
+  Object.defineProperty(machineSleep, "sleepCount", { configurable: true, get });
 }
 
 /** The commands, each of a device as the registry has it. */
@@ -142,7 +150,6 @@ export async function openHouse(
   const folder = mkdtempSync(join(tmpdir(), "zapd-house-"));
   const hidden: string[] = [];
   const set = new FakeSet();
-  const sleep = { sleepCount: 0 };
   const connected: House["connected"] = [];
   const platform = fakePlatform({
     describe: () => {
@@ -164,7 +171,6 @@ export async function openHouse(
   const { registry, catalog, credentials, leases, devices } = await openDevices(folder, [platform], {
     hide: (secret) => hidden.push(secret),
     onUnreachable: (record) => lost.push(record.name),
-    sleep: sleep as SleepWatch,
     ...(wake && { wake }),
   });
   return {
@@ -176,7 +182,6 @@ export async function openHouse(
     hidden,
     devices,
     set,
-    sleep,
     platform,
     lost,
     connected,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
-import type { SleepWatch } from "../../src/system/clock.ts";
 import { codeOf } from "../support/failure.ts";
-import { neverAborted } from "./harness.ts";
+import { passTime } from "../support/test-clock.ts";
+import { neverAborted, sleepMachine } from "./harness.ts";
 
 const turn = (more: Partial<Turn> = {}): Turn => ({ signal: neverAborted, ...more });
 
@@ -84,12 +84,11 @@ describe("commands to one device", () => {
   });
 
   test("R14 that waited while the machine slept are dropped, and those that came since then are not", async () => {
-    const sleep = { sleepCount: 0 };
-    const queue = new Queue(sleep as SleepWatch);
+    const queue = new Queue();
     const first = gate();
     const running = queue.run(turn(), first.work);
     const before = codeOf(queue.run(turn(), () => Promise.resolve("before")));
-    sleep.sleepCount++;
+    sleepMachine();
     const after = queue.run(turn(), () => Promise.resolve("after"));
     first.open();
     expect([await before, await after]).toEqual(["device_busy", "after"]);
@@ -146,19 +145,15 @@ describe("commands to one device", () => {
     const running = queue.run(turn({ expectedMs: 8_000 }), first.work);
     const late = [0, 1, 2].map(() => codeOf(queue.run(turn(), () => Promise.resolve())));
     const waiting = queue.run(turn({ waitsForLongCommands: true }), patient.work);
-    const { now } = performance;
-    performance.now = () => now.call(performance) + 6_000;
-    try {
-      first.open();
-      await running;
-      expect(await Promise.all(late)).toEqual(["device_busy", "device_busy", "device_busy"]);
-      expect(patient.begun()).toBe(true);
-      const young = queue.run(turn(), () => Promise.resolve("young"));
-      patient.open();
-      await waiting;
-      expect(await young).toBe("young");
-    } finally {
-      performance.now = now;
-    }
+    // No sleep yet.
+    passTime(5_200);
+    first.open();
+    await running;
+    expect(await Promise.all(late)).toEqual(["device_busy", "device_busy", "device_busy"]);
+    expect(patient.begun()).toBe(true);
+    const young = queue.run(turn(), () => Promise.resolve("young"));
+    patient.open();
+    await waiting;
+    expect(await young).toBe("young");
   });
 });

@@ -7,7 +7,7 @@ import type { WakeOptions } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { type House, neverAborted, openHouse } from "./harness.ts";
+import { type House, neverAborted, openHouse, sleepMachine } from "./harness.ts";
 
 let house: House;
 let tv: DeviceRecord;
@@ -255,12 +255,12 @@ describe("a command to a device that is asleep", () => {
     house.set.takes = 20;
     const pressing = failureOf(press("home"));
     await until("it is connected to", () => house.set.running > 0);
-    house.sleep.sleepCount++;
+    sleepMachine();
     expect(await pressing).toBe(stale);
     expect(house.set.done).toEqual([]);
     wakes = async () => {
       house.set.failure = undefined;
-      house.sleep.sleepCount++;
+      sleepMachine();
     };
     expect(await failureOf(press("home"))).toBe(stale);
     expect(house.set.done).toEqual(["called silent 30"]);

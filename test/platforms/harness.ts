@@ -1,5 +1,5 @@
 /** A set of a platform, and a connection to it: what the tests of every platform do alike. */
-import { afterAll, afterEach, spyOn } from "bun:test";
+import { afterAll, afterEach } from "bun:test";
 import { perform } from "../../src/devices/press.ts";
 import type {
   Connection,
@@ -21,6 +21,7 @@ import {
   targetOf,
   turnOn,
 } from "../support/platform-host.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 
 export { failure, never } from "../contract/bench.ts";
 
@@ -35,12 +36,16 @@ export function tidy(when: typeof afterEach = afterEach): void {
 /** Time that passes at once: so many milliseconds more than have gone by, until the test ends. */
 export function passing(): { ms: number } {
   const passed = { ms: 0 };
-  const now = performance.now.bind(performance);
-  const clock = spyOn(performance, "now").mockImplementation(() => now() + passed.ms);
+  const { now } = performance;
+  performance.now = () => now.call(performance) + passed.ms;
   afterEach(() => {
     passed.ms = 0;
   });
-  afterAll(() => clock.mockRestore());
+  // The next file begins later than whatever was noted of this one.
+  afterAll(() => {
+    passTime(3_600_000);
+    wakeUp();
+  });
   return passed;
 }
 

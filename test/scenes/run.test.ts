@@ -5,6 +5,7 @@ import type { Act, Plan, Wait } from "../../src/scenes/plan.ts";
 import { runPlan } from "../../src/scenes/run.ts";
 import { Scenes } from "../../src/scenes/scenes.ts";
 import { neverAborted, openHouse } from "../devices/harness.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 
 const wait = (at: string, ms: number): Wait => ({
   kind: "wait",
@@ -55,24 +56,22 @@ test("R14 after a sleep of this machine, the rest of a step is not sent either",
   const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
   const commands = ["home", "down", "select"].map((key) => ({ operation: "pressKey" as const, body: { key } }));
   const act: Act = { ...wait("1", 0), kind: "act", devices: [device], commands, delayMs: 0, isTyped: false };
-  const { now } = performance;
   const sent: unknown[] = [];
   const result = await runPlan(
     { name: null, steps: [act, wait("2", 0)], devices: [device] },
     {
       send: async (one) => {
         sent.push(one);
-        if (sent.length === 2) performance.now = () => now.call(performance) + 8_000;
+        if (sent.length === 2) passTime(8_000);
         return { ok: true, data: {} };
       },
       onStep: () => {},
       signal: neverAborted,
     },
-  ).finally(() => {
-    performance.now = now;
-  });
+  );
   expect([sent.length, result.outcome, result.failed]).toEqual([2, "stopped", 2]);
   expect(result.steps[0]?.error?.message).toContain("this machine slept");
+  wakeUp();
   await house.remove();
 });
 

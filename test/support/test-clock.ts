@@ -1,4 +1,5 @@
 /** Time that passes at once. */
+import { machineSleep } from "../../src/system/clock.ts";
 import type { Clock } from "../../src/system/sleep.ts";
 
 /** A clock that goes on when everybody waits for it. */
@@ -41,4 +42,19 @@ export class TestClock implements Clock {
     }
     return work;
   }
+}
+
+const { now } = performance;
+let passedMs = 0;
+performance.now = () => now.call(performance) + passedMs;
+
+/** Lets the monotonic clock of this process go on by so much at once; 6 s are a sleep of this machine. */
+export function passTime(ms: number): void {
+  passedMs += ms;
+}
+
+/** To be called after a sleep: the requests of the next test are not from the time before it. */
+export function wakeUp(): void {
+  void machineSleep.sleepCount;
+  passTime(1_000);
 }

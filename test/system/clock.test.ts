@@ -40,26 +40,22 @@ test("R13 the clocks of this machine agree, and the time of day is none of them"
 test("R14 a watch tells a sleep from a busy moment, by either clock, and what is read half a second after it", async () => {
   let [running, booted] = [1_000, 50];
   const watch = new SleepWatch({ monotonicMs: () => running, uptimeS: () => booted });
-  try {
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([0, false]);
-    // Late, but awake.
-    running += 5_400;
-    booted += 5;
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([0, false]);
-    // Stopped: both go on.
-    running += 6_100;
-    booted += 6;
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, true]);
-    running += 499;
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, true]);
-    running += 1;
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, false]);
-    // Asleep: one stands still.
-    booted += 3_600;
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, true]);
-    running += 500;
-    expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, false]);
-  } finally {
-    watch.end();
-  }
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([0, false]);
+  // Late, but awake.
+  running += 5_400;
+  booted += 5;
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([0, false]);
+  // Stopped: both go on.
+  running += 6_100;
+  booted += 6;
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, true]);
+  running += 499;
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, true]);
+  running += 1;
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([1, false]);
+  // Asleep: one stands still.
+  booted += 3_600;
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, true]);
+  running += 500;
+  expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, false]);
 });

@@ -1,10 +1,11 @@
 /** Calls to a device over kept connections: reads are tried twice, commands sent once, and only to who has proven to be it. */
-import { afterAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { bodyText, DeviceHttp, deadline, type Read } from "../../src/transport/http.ts";
 import { failureOf } from "../support/failure.ts";
 import { answer, type Heard, type HttpDevice, type Saying, startHttpDevice, until } from "../support/http-device.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 
 const devices: HttpDevice[] = [];
 const clients: DeviceHttp[] = [];
@@ -339,19 +340,13 @@ describe.concurrent("proof of who is there", () => {
 
 test("a command that is old after a sleep is not sent, and its connection is closed with the others", async () => {
   const tv = await device((heard) => (heard.target === "/who" ? answer(200, "me") : answer(200)));
-  const now = performance.now.bind(performance);
-  let asleepMs = 0;
-  const clock = spyOn(performance, "now").mockImplementation(() => now() + asleepMs);
-  try {
-    const http = client(tv, async (read) => {
-      await me(read);
-      asleepMs = 60_000;
-    });
-    expect(await failureOf(http.command("/press", never))).toStartWith("device_busy: did not get the command");
-    http.close();
-    await until("nothing is left open", () => tv.open === 0, 2_000);
-    expect(said(tv.heard)).toEqual(["1 GET /who"]);
-  } finally {
-    clock.mockRestore();
-  }
+  const http = client(tv, async (read) => {
+    await me(read);
+    passTime(60_000);
+  });
+  expect(await failureOf(http.command("/press", never))).toStartWith("device_busy: did not get the command");
+  http.close();
+  await until("nothing is left open", () => tv.open === 0, 2_000);
+  expect(said(tv.heard)).toEqual(["1 GET /who"]);
+  wakeUp();
 });

@@ -1,7 +1,7 @@
 /** Roku: found by SSDP, driven over ECP, with the developer installer and console. Facts: protocols/roku.md. */
 
 import { hasCode, ZapdError } from "../../api/errors.ts";
-import { SleepWatch, unlessSlept } from "../../system/clock.ts";
+import { sleptSince, unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
@@ -139,12 +139,12 @@ async function playbackStatus(ecp: Ecp, signal: AbortSignal): Promise<string | n
 }
 
 async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> {
-  const watch = new SleepWatch();
+  const hasSlept = sleptSince();
   let sent = 0;
   try {
     for (const character of text) {
       if (sent > 0) await sleep(characterIntervalMs, signal);
-      if (watch.sleepCount > 0)
+      if (hasSlept())
         throw new ZapdError(
           "device_timeout",
           `accepted ${sent} characters; the rest was not sent, because this machine slept`,
@@ -166,7 +166,5 @@ async function type(ecp: Ecp, text: string, signal: AbortSignal): Promise<void> 
       hint: error.hint,
       cause: error,
     });
-  } finally {
-    watch.end();
   }
 }
