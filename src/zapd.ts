@@ -140,16 +140,11 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       .catch((error: unknown) => log.recurring(`The default device could not be saved: ${textOf(error)}`));
   });
 
-  // Every command reads it.
-  let { running } = config;
-  config.subscribe((now) => {
-    running = now;
-  });
-  const { listeners = { socket: "", http_host: running.daemon.http_host, http_port: running.daemon.http_port } } =
-    options;
+  const { http_host, http_port } = config.running.daemon;
+  const { listeners = { socket: "", http_host, http_port } } = options;
   const interfaces = () => wantedInterfaces(config.running.discovery.interfaces);
   const platformHost: PlatformHost = {
-    requestTimeoutMs: () => running.devices.request_timeout_ms,
+    requestTimeoutMs: () => config.running.devices.request_timeout_ms,
     isOwnListener: ({ host, port }) =>
       port === listeners.http_port && (options.listeners ? isOwnHost(host, listeners) : isThisMachine(host)),
     broadcasts: () => [...wantedInterfaces([]), ...interfaces()].map((one) => one.broadcast),
@@ -176,7 +171,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platforms,
     platformHost,
     log,
-    config: () => running,
+    config: () => config.running,
     onUnreachable: () => discovery.scanInBackground(),
     scan: () => discovery.scanForMissing(),
     discovery: () => discovery,
@@ -219,7 +214,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     prefix,
     listeners: () => listeners,
     embedded: options.listeners === undefined,
-    page: () => options.page !== false && running.daemon.page,
+    page: () => options.page !== false && config.running.daemon.page,
     async examine() {
       const { examineFrom } = await import("./doctor/doctor.ts");
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
@@ -234,9 +229,9 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     state,
     log,
     ask: (request, isUse) => app.fetch(request, { ...ownCall, isUse }),
-    artifacts: { origins: () => running.fleet.artifact_origins, folder: uploads },
-    address: () => (options.listeners && running.daemon.http_enabled ? listenerUrl(listeners) : null),
-    page: () => options.page !== false && running.daemon.page,
+    artifacts: { origins: () => config.running.fleet.artifact_origins, folder: uploads },
+    address: () => (options.listeners && config.running.daemon.http_enabled ? listenerUrl(listeners) : null),
+    page: () => options.page !== false && config.running.daemon.page,
   });
   config.subscribe((now) => mqtt.use(now.mqtt));
   let mcp: Promise<Mcp> | undefined;

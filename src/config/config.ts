@@ -42,8 +42,8 @@ interface PatchedFile {
 
 export class ConfigFile {
   readonly path: string;
-  /** What the daemon runs with. */
-  #running: Config;
+  /** What the daemon runs with; changed here only. A field, since every command reads it. */
+  running: Config;
   readonly #atStart: Config;
   /** Warnings of unknown keys, each with the key that was probably meant, and of permissions. */
   #warnings: string[];
@@ -60,7 +60,7 @@ export class ConfigFile {
   private constructor(path: string, source: Source, config: Config, warnings: string[]) {
     this.path = path;
     this.#source = source;
-    this.#running = config;
+    this.running = config;
     this.#atStart = config;
     this.#warnings = warnings;
   }
@@ -76,17 +76,13 @@ export class ConfigFile {
   /** Restricts the file to its owner when it holds the password, now and whenever it is read. Calls `onProtected`, and adds a warning. */
   protectSecrets(onProtected: (warning: string) => void): void {
     this.#onProtected = onProtected;
-    this.#protect(this.#source, this.#running);
+    this.#protect(this.#source, this.running);
   }
 
   /** Removes the temporary files of a daemon that was killed while writing. */
   sweep(): void {
     const { path } = this.#source;
     sweepTemporaries(dirname(path), basename(path), true);
-  }
-
-  get running(): Config {
-    return this.#running;
   }
 
   get warnings(): readonly string[] {
@@ -96,7 +92,7 @@ export class ConfigFile {
   /** Calls `listener` now and whenever the file was read or patched. */
   subscribe(listener: Listener): void {
     this.#listeners.push(listener);
-    listener(this.#running, this.#running, []);
+    listener(this.running, this.running, []);
   }
 
   /** The settings in the file now, whatever the daemon runs with. */
@@ -199,9 +195,9 @@ export class ConfigFile {
 
   #apply(config: Config, warnings: string[], given: readonly string[] = []): ReloadResult {
     const { http_enabled, http_host, http_port, socket } = this.#atStart.daemon;
-    this.#running = { ...config, daemon: { ...config.daemon, http_enabled, http_host, http_port, socket } };
+    this.running = { ...config, daemon: { ...config.daemon, http_enabled, http_host, http_port, socket } };
     this.#warnings = warnings;
-    for (const listener of this.#listeners) listener(this.#running, config, given);
+    for (const listener of this.#listeners) listener(this.running, config, given);
     return this.#resultOf(config);
   }
 

@@ -58,15 +58,11 @@ export interface AppDependencies {
 
 export function createApp(deps: AppDependencies): Hono<Env> {
   const app = new Hono<Env>();
-  let { daemon } = deps.config.running;
-  deps.config.subscribe((now) => {
-    daemon = now.daemon;
-  });
   app.use(
     "*",
     lengthOfHead,
     guard(
-      () => daemon,
+      () => deps.config.running.daemon,
       deps.hosts,
       () => (deps.embedded ? null : addressOf(deps)),
     ),
