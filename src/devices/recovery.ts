@@ -3,6 +3,7 @@ import { hasReason, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import type { Connection, PlatformHost } from "../platforms/platform.ts";
 import { sleepCheck } from "../system/clock.ts";
+import { orAborted } from "../system/sleep.ts";
 import { destinationsFor, sendMagicPackets } from "../transport/wake-on-lan.ts";
 import type { Endpoint, Observe } from "./endpoint.ts";
 import { requireCapability } from "./failures.ts";
@@ -103,23 +104,20 @@ export class Recovery {
     if (timeoutMs <= 0 || mustPause || signal.aborted) return false;
     this.#vainSearches++;
     this.#searchedAt = performance.now();
-    const over = Promise.withResolvers<void>();
-    const end = () => over.resolve();
+    const found = Promise.withResolvers<void>();
     const check = () => {
-      if (isElsewhere()) end();
+      if (isElsewhere()) found.resolve();
     };
     this.#searches.add(check);
-    const timer = setTimeout(end, Math.min(timeoutMs, config().discovery.timeout_ms + 1_000));
-    signal.addEventListener("abort", end, { once: true });
-    scan().then(end, end);
+    const late = AbortSignal.timeout(Math.min(timeoutMs, config().discovery.timeout_ms + 1_000));
     try {
-      await over.promise;
-      return isElsewhere();
+      await orAborted(Promise.race([scan(), found.promise]), AbortSignal.any([signal, late]));
+    } catch {
+      // A scan that fails or takes too long finds nothing.
     } finally {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
       this.#searches.delete(check);
     }
+    return isElsewhere();
   }
 
   /** A scan has found it: searches for it end if it is at another address. */
