@@ -50,9 +50,9 @@ function artistOf({ artist }: Json): string | null {
   return text(names.join(", "));
 }
 
-export function describePlayback(playing: Playing, now = performance.now()): Playback {
+export function describePlayback(playing: Playing): Playback {
   const { speed, positionMs, durationMs, at } = playing;
-  const position = positionMs === null ? null : Math.round(positionMs + speed * (now - at));
+  const position = positionMs === null ? null : Math.round(positionMs + speed * (performance.now() - at));
   return {
     status: speed === 0 ? "paused" : "playing",
     position_ms: position === null ? null : Math.max(0, Math.min(position, durationMs ?? position)),

@@ -30,14 +30,9 @@ export async function pairSamsung(
   const { info } = await requestInfoAt(target, tls, platformHost, signal);
   requireIdentity(target, info);
   if (info.power === "standby") throw inStandby("It can show the request only while it is on: {wake}");
-  const session = new RemoteSession({ address: target, tls, certificate: null, token: null }, platformHost);
+  const options = { address: target, tls, certificate: null, token: null };
+  const session = await new RemoteSession(options, platformHost).open(signal);
   const over = new AbortController();
-  try {
-    await session.open(signal);
-  } catch (error) {
-    session.destroy();
-    throw error;
-  }
   const done = awaitConsent(session, info, over.signal);
   done.catch(() => {});
   const cancel = () => {
