@@ -172,7 +172,7 @@ export function newRecord(others: readonly NamedDevice[], id: string, discovered
   };
 }
 
-/** The name of a device that reports none: `LG TV`, `Kodi`. */
+/** The name of a device that reports none: that of its maker, with `TV` after it where it is one. */
 function defaultName(manufacturer: string, kind: Facts["kind"]): string {
   return kind === "tv" ? `${manufacturer} TV` : manufacturer;
 }

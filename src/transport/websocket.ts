@@ -151,7 +151,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
     if (connection.isOpen && !isClosing) connection.send(frameOf(opcode, payload));
   };
   const handleFrame = (frame: Frame) => {
-    // After our close frame all is ignored: Kodi answers it with a text frame that holds a close frame (players.md 7.1).
+    // After our close frame all is ignored: some answer it with a text frame that holds a close frame (players.md 7.1).
     if (isClosing) return connection.end(frame.kind === "close" ? frame : disconnected);
     // A close frame is answered with the same code (RFC 6455 5.5.1).
     if (frame.kind === "close") return connection.end(frame, [frameOf(opcodes.close, codeBytes(frame.code))]);
