@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { objectIn } from "../bench/json.ts";
 import { pushCapped } from "../bench/set.ts";
 import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
-import { BROWSER, CHANNELS, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
+import { CHANNELS, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 import {
   bringToFront,
   changeChannel,
@@ -96,10 +96,6 @@ const apps: Endpoints = {
   "media.viewer/open": action("LAUNCH", () => {
     throw new Refusal("500 Application error");
   }),
-  "system.launcher/open": action("LAUNCH_WEBAPP", (model, payload) => {
-    launch(model, { id: BROWSER, contentId: null, params: {}, target: textIn(payload, "target") });
-    return { id: BROWSER, sessionId: sessionId(BROWSER) };
-  }),
   "system.launcher/close": action("CLOSE", (model, payload) => {
     const id = textIn(payload, "id");
     // For an app that does not run, the sources say only that it is an application error.
@@ -115,7 +111,7 @@ function launchApp(model: Model, payload: Payload): Payload {
     throw applicationError(-101, `"${id}" was not found OR Unsupported Application Type`);
   const contentId = typeof payload["contentId"] === "string" ? payload["contentId"] : null;
   const params = objectIn(payload["params"]);
-  launch(model, { id, contentId, params, target: null });
+  launch(model, { id, contentId, params });
   if (id === model.firmware.mediaApp && Array.isArray(params["payload"])) setPlayback(model, "playing");
   return { id, sessionId: sessionId(id) };
 }

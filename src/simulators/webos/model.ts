@@ -38,8 +38,6 @@ export interface Launched {
   readonly id: string;
   readonly contentId: string | null;
   readonly params: Payload;
-  /** The URL of `system.launcher/open`. */
-  readonly target: string | null;
 }
 
 /** The last ten thousand received items of each kind, oldest first. */

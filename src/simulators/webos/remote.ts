@@ -31,9 +31,9 @@ function announceVolume(model: Model, changed: readonly string[], cause: string)
 }
 
 export function launch(model: Model, launched: Launched): void {
-  const { id, params, target } = pushCapped(model.received.launches, launched);
+  const { id, params } = pushCapped(model.received.launches, launched);
   const words = Object.entries(params).map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
-  const text = `launched "${titleOf(model, id)}"${target === null ? "" : ` ${target}`}${words.join("")}`;
+  const text = `launched "${titleOf(model, id)}"${words.join("")}`;
   // The media is listed in `payload`, in the form of DLNA.
   const [media] = Array.isArray(params["payload"]) ? params["payload"] : [];
   const url = objectIn(media)["fullPath"];

@@ -25,13 +25,13 @@ export const application: Methods = {
   "Application.Quit": method({}, quit),
 };
 
-export function changeVolume(model: Model, level: number): void {
+function changeVolume(model: Model, level: number): void {
   model.volume = Math.max(0, Math.min(100, level));
   notifyVolume(model);
 }
 
 /** Sent even if nothing changed (Kodi 20.1, ran). */
-export function notifyVolume(model: Model): void {
+function notifyVolume(model: Model): void {
   const { volume, muted } = model;
   model.notify("Application.OnVolumeChanged", { muted, volume });
   model.emit("volume", `volume ${volume}${muted ? ", muted" : ""}`);

@@ -5,7 +5,6 @@ import { takeScreenshot } from "../pictures.ts";
 import { openChannel, pause, playerEvent, setSpeed, stop } from "../playback.ts";
 import { flag, oneOf, text } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
-import { changeVolume, notifyVolume } from "./application.ts";
 import { faster } from "./player.ts";
 
 /** A key; the result is OK whether or not it has an effect (players.md 7.3). */
@@ -26,11 +25,8 @@ export function endScreensaver(model: Model): void {
 
 const back = (model: Model) => (model.dialog === null ? goBack(model) : closeDialog(model));
 
-/** Actions that only move the highlight, which is not simulated. */
-const NO_EFFECT = words("left right up down skipnext skipprevious stepforward stepback info osd noop");
-
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
-  ...Object.fromEntries(NO_EFFECT.map((action) => [action, () => {}])),
+  noop() {},
   // It toggles (players.md 7.3); audio has a second notification (Kodi 20.1, ran).
   pause(model) {
     const { playing } = model;
@@ -38,28 +34,22 @@ const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
     pause(model, playing, playing.speed !== 0);
     if (playing.kind === "audio") model.notify("Player.OnSpeedChanged", playerEvent(playing));
   },
-  playpause: (model) => model.playing && pause(model, model.playing, model.playing.speed !== 0),
-  play: (model) => model.playing && pause(model, model.playing, false),
   stop: (model) => stop(model, false),
-  fastforward: (model) => changeSpeed(model, 1),
-  rewind: (model) => changeSpeed(model, -1),
+  // Has no effect while paused (players.md 7.3).
+  fastforward(model) {
+    const { playing } = model;
+    if (playing === null || playing.speed === 0) return;
+    setSpeed(model, playing, faster(playing.speed, 1));
+    model.notify("Player.OnSpeedChanged", playerEvent(playing));
+  },
   channelup: (model) => changeChannel(model, 1),
   channeldown: (model) => changeChannel(model, -1),
   playpvrtv: (model) => changeChannel(model, 0),
-  mute(model) {
-    model.muted = !model.muted;
-    notifyVolume(model);
-  },
-  volumeup: (model) => changeVolume(model, model.volume + 1),
-  volumedown: (model) => changeVolume(model, model.volume - 1),
-  back,
   // Without a folder for screenshots it opens a dialog to choose one (Kodi 20.1, ran).
   screenshot(model) {
     if (model.screenshots === null) openDialog(model, "browser");
     else takeScreenshot(model, model.screenshots.folder);
   },
-  select,
-  contextmenu: contextMenu,
 };
 
 export const input: Methods = {
@@ -95,14 +85,6 @@ function select(model: Model): void {
 
 function contextMenu(model: Model): void {
   if (model.dialog === null && model.folder !== "") openDialog(model, "context-menu");
-}
-
-/** Has no effect while paused (players.md 7.3). */
-function changeSpeed(model: Model, direction: 1 | -1): void {
-  const { playing } = model;
-  if (playing === null || playing.speed === 0) return;
-  setSpeed(model, playing, faster(playing.speed, direction));
-  model.notify("Player.OnSpeedChanged", playerEvent(playing));
 }
 
 function changeChannel(model: Model, by: number): void {
