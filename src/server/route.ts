@@ -100,7 +100,7 @@ export function route<Name extends OperationName>(
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && validate(operation.query, queryOf(c));
     // The request waited in the kernel while this machine slept, or its body was still arriving.
-    if (isCommand && machineSleep.hasSleptSince(began)) throw staleCommandError();
+    if (isCommand && machineSleep().hasSleptSince(began)) throw staleCommandError();
     const id = c.req.param("id") ?? c.req.param("group") ?? c.req.param("scene") ?? "";
     const lease = c.req.header(leaseHeader);
     const actionId = action === null ? "" : crypto.randomUUID();

@@ -82,13 +82,18 @@ export class SleepWatch {
   }
 }
 
-/** The watch over this machine. */
-export const machineSleep = new SleepWatch();
+let watch: SleepWatch | undefined;
+
+/** The watch over this machine. It begins with the first call, which a daemon makes when it is created. */
+export function machineSleep(): SleepWatch {
+  watch ??= new SleepWatch();
+  return watch;
+}
 
 /** Tells whether this machine has slept since this call. */
 export function sleptSince(): () => boolean {
-  const before = machineSleep.sleepCount;
-  return () => machineSleep.sleepCount !== before;
+  const before = machineSleep().sleepCount;
+  return () => machineSleep().sleepCount !== before;
 }
 
 const nothingSent = "Nothing was sent, because it may no longer be wanted. Send it again if it is";

@@ -117,8 +117,8 @@ let sleeps = 0;
 /** This machine sleeps, for whatever runs in this process. */
 export function sleepMachine(): void {
   sleeps++;
-  const get = () => sleeps + Number(watched?.get?.call(machineSleep));
-  Object.defineProperty(machineSleep, "sleepCount", { configurable: true, get });
+  const get = () => sleeps + Number(watched?.get?.call(machineSleep()));
+  Object.defineProperty(machineSleep(), "sleepCount", { configurable: true, get });
 }
 
 /** The commands, each of a device as the registry has it. */

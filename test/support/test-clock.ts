@@ -55,6 +55,6 @@ export function passTime(ms: number): void {
 
 /** To be called after a sleep: the requests of the next test are not from the time before it. */
 export function wakeUp(): void {
-  void machineSleep.sleepCount;
+  void machineSleep().sleepCount;
   passTime(1_000);
 }
