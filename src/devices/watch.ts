@@ -2,6 +2,7 @@
  * Polls a device while it has subscribers: readers of its events, or calls that wait for a state. However many there are, it
  * is polled once, and only for the parts that it does not push.
  */
+import { hasCode } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
 import type { Access, StatePart } from "../platforms/platform.ts";
 import { isPowerOff } from "./presence.ts";
@@ -145,10 +146,10 @@ export class Watch {
     try {
       await this.#device.poll(parts);
       this.#failures = 0;
-    } catch {
+    } catch (error) {
       if (parts === null) this.#hasRead = false;
-      // A caller that reads the state itself gets the error.
-      this.#failures++;
+      // A caller that reads the state itself gets the error. A kept connection may be dead: a new one shows that within R15's 10 s.
+      this.#isHinted ||= ++this.#failures === 1 && hasCode(error, "device_timeout");
       if (this.#burst === burst) this.#burst = undefined;
     } finally {
       this.#isPolling = false;

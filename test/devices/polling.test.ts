@@ -18,9 +18,12 @@ const idle: State = { ...idlePlatform, observed_at: "2026-11-22T21:00:00.000Z" }
 const playback = { status: "playing" } as State["playback"];
 
 /** A watch without jitter, the looks that it has made, and time that passes at once. */
-function watchOf(state: State, access: PollTarget["access"] = "full") {
+function watchOf(state: State, access: PollTarget["access"] = "full", failure?: ZapdError) {
   const looks: string[] = [];
-  const poll: PollTarget["poll"] = async (parts) => void looks.push(parts?.join("+") ?? "all");
+  const poll: PollTarget["poll"] = async (parts) => {
+    looks.push(parts?.join("+") ?? "all");
+    if (failure) throw failure;
+  };
   const watch = new Watch({ state, access, pushes: new Set(), poll }, () => 0.5);
   const pass = async (ms: number) => {
     looks.length = 0;
@@ -70,6 +73,18 @@ test("after a command, what it can change is polled, sooner at first, until the 
   expect(await pass(150)).toEqual(["app+playback"]);
   watch.stateObserved(true);
   expect(await pass(4_000)).toEqual([]);
+});
+
+test("R15 a poll without an answer is repeated at once, as a kept connection may be dead, then less and less often", async () => {
+  const { watch, pass } = watchOf(idle, "full", new ZapdError("device_timeout", "did not answer within 5 s"));
+  watch.subscribe();
+  for (const [ms, polls] of [
+    [200, 2],
+    [4_700, 0],
+    [300, 1],
+  ] as const)
+    expect([ms, (await pass(ms)).length]).toEqual([ms, polls]);
+  watch.stop();
 });
 
 test("each command has the parts polled that it can change, and no others", async () => {
