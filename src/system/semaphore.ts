@@ -7,9 +7,11 @@ export class Semaphore {
     this.#free = limit;
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /** Rejects with the reason of the signal where that aborts before the turn comes; `work` is not begun then. */
+  async run<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    signal?.throwIfAborted();
     if (this.#free > 0) this.#free--;
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else await this.#turn(signal);
     try {
       return await work();
     } finally {
@@ -17,5 +19,20 @@ export class Semaphore {
       if (next) next();
       else this.#free++;
     }
+  }
+
+  #turn(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const take = () => {
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      const leave = () => {
+        this.#waiting.splice(this.#waiting.indexOf(take), 1);
+        reject(signal?.reason);
+      };
+      this.#waiting.push(take);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
   }
 }

@@ -6,9 +6,9 @@ import { DeviceError, hasCode, hasReason } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { unlessSlept } from "../system/clock.ts";
 import { Semaphore } from "../system/semaphore.ts";
-import { orAborted, sleep } from "../system/sleep.ts";
+import { sleep } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection, type Limit } from "./http-connection.ts";
-import { refuseOwnListener } from "./socket.ts";
+import { refuseOwnListener, tooLate } from "./socket.ts";
 
 export type { Answer } from "./http-connection.ts";
 export { bodyText, refuseRedirect } from "./http-connection.ts";
@@ -16,9 +16,9 @@ export { bodyText, refuseRedirect } from "./http-connection.ts";
 /** A connection that was idle for longer may be dead: the device proves itself again before a command. */
 const proofMaxIdleMs = 2_000;
 /**
- * Some devices close the connection some milliseconds after each answer, without having announced it. A command written
+ * Some devices close the connection some milliseconds after an answer, without having announced it. A command written
  * meanwhile is lost, and must not be sent again, as it may have been read. So commands reuse a connection only after this
- * device has left one open for so long.
+ * device has left one open for so long, and never again once a command was lost that way.
  */
 const keepAliveCheckMs = 30;
 const keepAlivePollMs = 5;
@@ -75,10 +75,8 @@ export class DeviceHttp {
   #idle: HttpConnection[] = [];
   #sweeper: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
-  /** Whether the device has been seen to leave a connection open after an answer. */
-  #keepsAlive = false;
-  /** After how many answers the device closed a connection: others that have carried as many are about to be closed. */
-  #closesAfter = Number.POSITIVE_INFINITY;
+  /** Whether the device leaves connections open after an answer; `null` before that was seen, `false` once a command was lost. */
+  #keepsAlive: boolean | null = null;
 
   constructor(options: DeviceHttpOptions) {
     this.#options = options;
@@ -91,16 +89,22 @@ export class DeviceHttp {
 
   /** A GET, or a POST with a body; sent once more when the connection was closed without an answer. */
   read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
+    let hasTurn = false;
+    const begin = (within: AbortSignal) => {
+      hasTurn = true;
+      return this.#readTwice(path, within, options);
+    };
     return this.#withTimeout(signal, (within) =>
-      orAborted(
-        this.#reads.run(() => this.#readTwice(path, within, options)),
-        within,
-      ),
+      this.#reads
+        .run(() => begin(within), within)
+        .catch((error: unknown) => {
+          if (hasTurn) throw error;
+          throw signal.aborted ? tooLate(signal, "device_timeout") : noTurnError(this.#limit.timeoutMs);
+        }),
     );
   }
 
   async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
-    within.throwIfAborted();
     const get = async (connection: HttpConnection) => {
       this.#check(connection, options);
       return this.#exchangeAndKeep(connection, readOf(path, options), within);
@@ -127,10 +131,7 @@ export class DeviceHttp {
       try {
         return await this.#exchangeAndKeep(connection, exchange, within, limit);
       } catch (error) {
-        if (hasReason(error, "closed")) {
-          this.#keepsAlive = false;
-          this.#closesAfter = connection.answers - 1;
-        }
+        if (hasReason(error, "closed")) this.#keepsAlive = false;
         throw error;
       }
     };
@@ -186,8 +187,7 @@ export class DeviceHttp {
     const now = performance.now();
     return (
       kept.proven &&
-      this.#keepsAlive &&
-      kept.answers < this.#closesAfter &&
+      this.#keepsAlive === true &&
       now - kept.idleSince < proofMaxIdleMs &&
       now - kept.provenAt < proofHoldsMs
     );
@@ -216,19 +216,19 @@ export class DeviceHttp {
       });
       connection.proven = true;
       connection.provenAt = performance.now();
-      const isLast = connection.answers >= this.#closesAfter;
-      if (!this.#keepsAlive || isLast) {
+      if (this.#keepsAlive === null) {
         // In several sleeps, so that a busy process reads the close of the connection in between.
         for (let polls = keepAliveCheckMs / keepAlivePollMs; polls > 0 && connection.usable; polls--)
           await sleep(keepAlivePollMs, signal);
-        this.#keepsAlive = connection.usable;
-        if (isLast && connection.usable) this.#closesAfter = Number.POSITIVE_INFINITY;
+        if (connection.usable) this.#keepsAlive = true;
       }
     } catch (error) {
       connection.close();
       throw error;
     }
-    return connection.usable ? connection : this.#open(signal);
+    if (connection.usable && this.#keepsAlive !== false) return connection;
+    connection.close();
+    return this.#open(signal);
   }
 
   async #exchangeAndKeep(on: HttpConnection, exchange: Exchange, signal: AbortSignal, limit?: Limit): Promise<Answer> {
@@ -266,10 +266,7 @@ export class DeviceHttp {
 
   /** Takes a kept connection out, preferably a proven one. */
   #take(): HttpConnection | undefined {
-    this.#idle = this.#idle.filter(({ usable, answers }) => {
-      if (!usable) this.#closesAfter = answers;
-      return usable;
-    });
+    this.#dropOld();
     const at = this.#idle.findLastIndex((connection) => connection.proven);
     // -1, where none is proven, takes the last.
     return this.#idle.splice(at, 1)[0];
@@ -284,13 +281,17 @@ export class DeviceHttp {
 
   #sweep(): void {
     this.#sweeper = undefined;
+    this.#dropOld();
+    if (this.#idle.length > 0) this.#sweeper = setTimeout(() => this.#sweep(), maxIdleMs);
+  }
+
+  #dropOld(): void {
     const oldest = performance.now() - maxIdleMs;
     this.#idle = this.#idle.filter((connection) => {
       if (connection.usable && connection.idleSince > oldest) return true;
       connection.close();
       return false;
     });
-    if (this.#idle.length > 0) this.#sweeper = setTimeout(() => this.#sweep(), maxIdleMs);
   }
 
   async #open(signal: AbortSignal): Promise<HttpConnection> {
@@ -334,8 +335,17 @@ export function deadline(ms: number, signal: AbortSignal): AbortSignal {
 }
 
 function timeoutError(ms: number, hint = asleepHint): DeviceError {
-  const problem = `did not answer within ${Number((ms / 1000).toFixed(1))} s`;
+  const problem = `did not answer within ${seconds(ms)}`;
   return new DeviceError("device_timeout", problem, { phase: "sent", reason: "timeout", hint });
+}
+
+function noTurnError(ms: number): DeviceError {
+  const problem = `was not asked: it had not answered the requests before within ${seconds(ms)}`;
+  return new DeviceError("device_timeout", problem, { phase: "connect", reason: "timeout", hint: asleepHint });
+}
+
+function seconds(ms: number): string {
+  return `${Number((ms / 1000).toFixed(1))} s`;
 }
 
 const asleepHint =

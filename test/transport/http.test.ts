@@ -25,10 +25,11 @@ async function device(say: (heard: Heard) => Saying): Promise<HttpDevice> {
 function client(
   of: HttpDevice,
   prove?: (read: Read) => Promise<void>,
-  timeout = 1_000,
+  timeout: number | (() => number) = 1_000,
   isOwnListener = false,
 ): DeviceHttp {
-  const platformHost = { requestTimeoutMs: () => timeout, isOwnListener: () => isOwnListener };
+  const requestTimeoutMs = typeof timeout === "number" ? () => timeout : timeout;
+  const platformHost = { requestTimeoutMs, isOwnListener: () => isOwnListener };
   const made = new DeviceHttp({ address: of.address, platformHost, ...(prove && { prove }) });
   clients.push(made);
   return made;
@@ -115,18 +116,26 @@ describe.concurrent("a read", () => {
 
   test("R3 waits while three others are on their way, but lets a command pass", async () => {
     const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200, "me")));
-    const http = client(tv, me, 1_000);
+    let timeoutMs = 1_000;
+    const http = client(tv, me, () => timeoutMs);
     const slow = [1, 2, 3].map(() => failureOf(http.read("/slow", never)));
     await until("the device is asked", () => tv.heard.length === 3);
     const caller = new AbortController();
-    const next = http.read("/next", never).catch(() => {});
+    timeoutMs = 200;
+    const next = http.read("/next", never).catch((error: unknown) => error);
+    timeoutMs = 1_000;
     const left = failureOf(http.read("/left", caller.signal));
+    const gone = new AbortController();
+    const [unsaid, late] = [gone.signal, AbortSignal.abort()].map((signal) => failureOf(http.read("/gone", signal)));
+    gone.abort();
+    for (const one of [unsaid, late]) expect(await one).toStartWith("device_timeout: ");
     await http.command("/press", never);
     caller.abort(new ZapdError("device_busy", "gone"));
     expect(await left).toBe("device_busy: gone");
     expect(tv.heard.map((one) => one.target)).toEqual(["/slow", "/slow", "/slow", "/who", "/press"]);
     for (const one of slow) expect(await one).toStartWith("device_timeout");
-    await next;
+    expect(await next).toMatchObject({ code: "device_timeout", phase: "connect", reason: "timeout" });
+    expect(tv.heard.length).toBe(5);
   });
 
   test("T5 never goes to zapd's own door", async () => {
@@ -336,6 +345,20 @@ describe.concurrent("proof of who is there", () => {
       await until(`nothing is left open after ${JSON.stringify(who)}`, () => tv.open === 0);
     }
   });
+});
+
+test("a kept connection is not used when it has been idle for long, as the network may be gone: a new one fails sooner", async () => {
+  const tv = await device(() => answer(200));
+  const now = performance.now.bind(performance);
+  let idleMs = 0;
+  const clock = spyOn(performance, "now").mockImplementation(() => now() + idleMs);
+  try {
+    const http = client(tv);
+    for (idleMs of [0, 3_000, 8_000]) await http.read("/a", never);
+    expect(said(tv.heard)).toEqual(["1 GET /a", "1 GET /a", "2 GET /a"]);
+  } finally {
+    clock.mockRestore();
+  }
 });
 
 test("a command that is old after a sleep is not sent, and its connection is closed with the others", async () => {
