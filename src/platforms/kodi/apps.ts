@@ -197,7 +197,12 @@ export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<
 export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
   const players = await unlessSlept(device.players(signal, true));
   if (players.length === 0) return false;
-  for (const playerid of players) await device.command("Player.Stop", { playerid }, signal);
+  await inParts(async (next) => {
+    for (const [at, playerid] of players.entries()) {
+      if (at > 0) next();
+      await device.command("Player.Stop", { playerid }, signal);
+    }
+  });
   const isOver = async () => (await device.players(signal, true)).length === 0;
   if (await until(isOver, { timeoutMs: stopTimeoutMs, signal })) return true;
   await blameDialog(device, signal);

@@ -230,6 +230,12 @@ const sleptMidway: readonly [string, Readonly<Record<string, Said>>, readonly st
     ["Input.ExecuteAction"],
     "input-tuner",
   ],
+  [
+    "the stop of two players",
+    { "Player.GetActivePlayers": () => [0, 2].map((playerid) => ({ playerid, type: "video" })) },
+    ["Player.Stop"],
+    "stop",
+  ],
 ];
 
 test.each(sleptMidway)(
@@ -240,7 +246,8 @@ test.each(sleptMidway)(
       passed.ms += 8_000;
       return "OK";
     };
-    const { connection, set } = await connect({ ...answers, "Input.Home": first, "Input.ExecuteAction": first });
+    const parts = Object.fromEntries(sent.map((method) => [method, first]));
+    const { connection, set } = await connect({ ...answers, ...parts });
     set.asked.length = 0;
     const failed = await failureOf(Promise.resolve(connection.keys?.press(key, never)));
     expect(failed).toStartWith("device_timeout: The command was not sent, or not all of it");
