@@ -39,6 +39,8 @@ export class CastDevice {
   readonly #platformHost: PlatformHost;
   readonly #emit: Emit<CastMemory>;
   readonly #reconnecting: ReconnectingSession<CastSession>;
+  /** Whether it was muted last by zapd: some do not report it. */
+  #toldToMute = false;
 
   constructor(target: CastTarget, platformHost: PlatformHost, emit: Emit<CastMemory>) {
     this.#target = target;
@@ -169,9 +171,11 @@ export class CastDevice {
     const { session, receiver } = await this.#ready(signal);
     // The device would accept the command and do nothing (3.4).
     if (receiver.control === "fixed") throw fixedVolume();
-    const answer = await session.askReceiver({ type: "SET_VOLUME", volume: change(receiver) }, signal);
+    const volume = change({ ...receiver, muted: receiver.muted ?? this.#toldToMute });
+    const answer = await session.askReceiver({ type: "SET_VOLUME", volume }, signal);
     if (answer["reason"] === "INVALID_COMMAND") throw fixedVolume();
     requireSuccess(answer, "change its volume");
+    if ("muted" in volume) this.#toldToMute = volume.muted;
   }
 
   async control(what: PlaybackCommand | "toggle", signal: AbortSignal): Promise<void> {

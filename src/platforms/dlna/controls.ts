@@ -111,7 +111,10 @@ async function supportedType(renderer: Renderer, mime: string, signal: AbortSign
 export async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
   const does = ofKey(playerKeys, key);
   if ("louder" in does) return step(renderer, does.louder, signal);
-  if ("mute" in does) return renderer.mute((await unlessSlept(renderer.volume(signal)))?.muted !== true, signal);
+  if ("mute" in does) {
+    const now = await unlessSlept(renderer.volume(signal));
+    return renderer.mute(!(now?.muted ?? renderer.isToldToMute), signal);
+  }
   if ("by" in does) {
     const now = await unlessSlept(renderer.playback(signal));
     if (now === null && renderer.showsPlayback) throw nothingLoaded(notPlaying);

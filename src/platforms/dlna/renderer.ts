@@ -54,6 +54,8 @@ export class Renderer {
   showsPlayback = true;
   /** Whether it was told to play last, and not to pause or to stop. */
   isToldToPlay = false;
+  /** Whether it was muted last by zapd: some do not report it. */
+  isToldToMute = false;
   #provenAt = Number.NEGATIVE_INFINITY;
   /** The level that was set last, and its value in the renderer's range, which it may round. */
   #requestedVolume: { readonly own: number; readonly level: number } | undefined;
@@ -193,6 +195,7 @@ export class Renderer {
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
     await this.command("rendering", "SetMute", signal, { Channel: "Master", DesiredMute: muted ? 1 : 0 });
+    this.isToldToMute = muted;
     if (!muted) this.#unmutedAt = performance.now();
   }
 

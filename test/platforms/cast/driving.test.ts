@@ -266,12 +266,17 @@ describe.concurrent("the volume of a Cast device", () => {
     await until("it is told", () => told.states.at(-1)?.volume?.level === 10);
   });
 
-  test("that is not reported is not stepped", async () => {
+  test("that is not reported is not stepped, and muted and unmuted in turn", async () => {
     const { set, connection } = await room();
     // In JSON, `null`.
-    set.setVolume(Number.NaN);
+    set.setVolume(Number.NaN, null as never);
     expect((await failure(has(connection.volume?.step)(1, never))).code).toBe("device_error");
     expect(doneTo(set)).toEqual([]);
+    for (const muted of [true, false, true]) {
+      await has(connection.keys).press("mute", never);
+      expect(set.state.muted).toBe(muted);
+      set.setVolume(Number.NaN, null as never);
+    }
   });
 
   test("that is fixed cannot be set, as is known when the device is found", async () => {

@@ -158,17 +158,19 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
       `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
   );
   const description = `<root><device><deviceType>urn:schemas-upnp-org:device:MediaRenderer:1</deviceType><UDN>uuid:odd</UDN><serviceList>${services.join("")}</serviceList></device></root>`;
-  const values: Readonly<Record<string, string>> = {
+  const values: Record<string, string> = {
     GetTransportInfo: "<CurrentTransportState>PLAYING</CurrentTransportState>",
     GetMute: "<CurrentMute>1</CurrentMute>",
     SetMute: "",
   };
   const used = new Set<number>();
-  const set = await startHttpDevice(({ method, head, connection }) => {
+  const muted: (string | undefined)[] = [];
+  const set = await startHttpDevice(({ method, head, body, connection }) => {
     if (used.has(connection)) return "reset";
     used.add(connection);
     if (method === "GET") return answer(200, description);
     const action = /#(\w+)"/.exec(head)?.[1] ?? "";
+    if (action === "SetMute") muted.push(/<DesiredMute>(\d)/.exec(String(body))?.[1]);
     const said = values[action];
     if (said === undefined) return answer(500);
     return answer(200, `<Envelope><Body><${action}Response>${said}</${action}Response></Body></Envelope>`);
@@ -179,6 +181,9 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
     playback: { status: "playing", position_ms: null },
     volume: { level: null, muted: true },
   });
+  delete values["GetMute"];
+  for (let press = 0; press < 2; press++) await has(line.connection.keys).press("mute", never);
+  expect(muted).toEqual(["1", "0", "1"]);
 });
 
 test.concurrent("a renderer without a volume can still be muted", async () => {
