@@ -163,9 +163,9 @@ export class Player {
   end(idleReason: string): void {
     clearTimeout(this.#starting);
     const playing = this.#playing;
-    if (playing === null) return;
     this.#playing = null;
-    this.#ended = { mediaSessionId: playing.mediaSessionId, idleReason };
+    // What has ended before is told of once more.
+    if (playing) this.#ended = { mediaSessionId: playing.mediaSessionId, idleReason };
     this.#onChange();
   }
 }

@@ -105,6 +105,27 @@ test.each([
   },
 );
 
+test.each([
+  ["stop", "12", 200],
+  ["stop", "12", 404],
+  ["reload", "dev", 200],
+] as const)(
+  "R14 %s of %p sends nothing after exit-app where the machine slept then, answered by %p",
+  async (...row) => {
+    const [what, id, status] = row;
+    const app = `<app id="${id}">A</app>`;
+    const documents = { [paths.apps]: `<apps>${app}</apps>`, [paths.exit(id)]: status };
+    const isShown = () => !set.heard.some(({ target }) => target === paths.exit(id));
+    const shown = () => `<active-app>${isShown() || status === 404 ? app : "<app>Roku</app>"}</active-app>`;
+    const { set, connection } = await connect({ ...documents, [paths.activeApp]: shown }, {}, (asked) => {
+      if (asked === paths.exit(id)) passed.ms = 8_000;
+    });
+    const sent = what === "stop" ? connection.apps?.stop?.(never) : connection.dev?.reload(never, {});
+    expect(await failureOf(Promise.resolve(sent))).toStartWith("device_timeout: The command was not sent, or not all");
+    expect(set.heard.filter(({ method }) => method === "POST").map(({ target }) => target)).toEqual([paths.exit(id)]);
+  },
+);
+
 test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it is answered by %p", async (said) => {
   const { connection } = await connect({ [paths.tvActiveChannel]: said });
   expect(await connection.channels?.select("1.1", never)).toBeNull();

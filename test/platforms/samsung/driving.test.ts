@@ -5,7 +5,7 @@ import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { Apps } from "../../../src/platforms/samsung/apps.ts";
 import type { SamsungTarget } from "../../../src/platforms/samsung/memory.ts";
 import { appOf, readInfo } from "../../../src/platforms/samsung/protocol.ts";
-import type { Rest } from "../../../src/platforms/samsung/rest.ts";
+import { parseInfo, type Rest } from "../../../src/platforms/samsung/rest.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
@@ -54,6 +54,11 @@ describe.concurrent("the identity of a TV", () => {
     expect(taken(one.set)).toEqual(["KEY_HOME"]);
     const device = { udn: "uuid:AB-CD", modelName: "QE55Q60AAUXXH" };
     expect(readInfo(JSON.stringify({ device })).duid).toBe("ab-cd");
+  });
+
+  test("is not looked for elsewhere: a redirect is not followed", () => {
+    const redirect = { status: 302, headers: new Map([["location", "http://192.0.2.1/"]]), body: Buffer.alloc(0) };
+    expect(() => parseInfo(redirect)).toThrow("answered with a redirect, which zapd does not follow");
   });
 
   test("TVs of 2014 and 2015 are recognized, and not driven", async () => {
