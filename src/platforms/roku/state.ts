@@ -58,17 +58,21 @@ export class RokuState {
     const wants = (...some: StatePart[]) => some.some((part) => parts.includes(part));
     const [wantsPower, wantsApp] = [wants("power"), wants("app", "screensaver", "input")];
     const document = (path: string, what: string) => ecp.document(path, what, signal, { proven: false });
-    const settled = await Promise.allSettled([
+    const asked = [
       wantsPower ? ecp.info(signal) : undefined,
       wantsApp ? document(paths.activeApp, "report which app is shown") : undefined,
       wants("playback") ? document(paths.mediaPlayer, "report what is playing") : undefined,
       wants("volume") && this.#target.memory.volume === true
         ? document(paths.audioDevice, "report its volume")
         : undefined,
-    ] as const);
+    ] as const;
+    const settling = Promise.allSettled(asked);
+    // None answers, or another set, of which nothing may be taken.
+    await asked[0]?.catch((error: unknown) => {
+      if (hasCode(error, "device_unreachable")) throw error;
+    });
+    const settled = await settling;
     const [info, active, player, audio] = settled;
-    // It may be another set at the address, of which nothing may be taken.
-    if (info.status === "rejected" && hasCode(info.reason, "device_unreachable")) throw info.reason;
     const facts = info.status === "fulfilled" ? (info.value ?? null) : null;
     if (wantsPower && facts === null && active.status === "rejected") throw active.reason;
     const shown = textOf(active, readActiveApp);
