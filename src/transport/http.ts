@@ -23,6 +23,8 @@ const proofMaxIdleMs = 2_000;
 const keepAliveCheckMs = 30;
 const keepAlivePollMs = 5;
 const maxIdleMs = 4_000;
+/** A device that serves one connection at a time answers on a new one only when the idle ones are closed. */
+const crowdedMs = 500;
 const maxKept = 4;
 /**
  * Of the four calls that a device gets at a time (SECURITY.md R3), one is left for a command. A read waits for its turn within
@@ -177,6 +179,10 @@ export class DeviceHttp {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#sweeper);
+    this.#closeIdle();
+  }
+
+  #closeIdle(): void {
     for (const connection of this.#idle) connection.close();
     this.#idle = [];
   }
@@ -249,7 +255,14 @@ export class DeviceHttp {
     limit?: Limit,
   ): Promise<{ answer: Answer; connection: HttpConnection }> {
     const { login } = this.#options;
-    const answer = await connection.exchange(withHeaders(exchange, connection.login), signal, limit);
+    const isNew = connection.answers === 0;
+    const crowded = isNew ? setInterval(() => this.#closeIdle(), crowdedMs) : undefined;
+    let answer: Answer;
+    try {
+      answer = await connection.exchange(withHeaders(exchange, connection.login), signal, limit);
+    } finally {
+      clearInterval(crowded);
+    }
     // A device that has proven itself without a login gets none for the command that follows.
     if (answer.status !== 401 || !login || connection.login || connection.proven) return { answer, connection };
     connection.close();
