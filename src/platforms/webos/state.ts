@@ -114,7 +114,8 @@ export class WebosState {
   async refresh(signal: AbortSignal, wanted: readonly Topic[] = topics): Promise<void> {
     const due = wanted.filter((topic) => this.#isDue(topic));
     if (due.length === 0 && this.#session.sinceMessageMs < fresh.polled) return;
-    await this.#pollAll(due.length === 0 ? ["power"] : due, signal);
+    // Its answer to this, even "not supported", tells a TV that ignores a topic from one that answers nothing.
+    await this.#pollAll([...new Set<Topic>(["power", ...due])], signal);
   }
 
   /** Polls one topic. Whether the TV answered, even with "not supported". */
