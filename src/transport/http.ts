@@ -311,6 +311,8 @@ export class DeviceHttp {
     const { address, platformHost, certificate } = this.#options;
     refuseOwnListener(address, platformHost);
     return HttpConnection.open(address, signal, certificate).catch((error: unknown) => {
+      // It may have lost a command because it went off.
+      this.#keepsAlive = null;
       const { silentHint } = this.#options;
       if (silentHint === undefined || !hasCode(error, "device_unreachable")) throw error;
       throw error.reworded(error.message, { hint: silentHint });
