@@ -24,7 +24,7 @@ const keepAliveCheckMs = 30;
 const keepAlivePollMs = 5;
 const maxIdleMs = 4_000;
 /** A device that serves one connection at a time answers on a new one only when the idle ones are closed. */
-const crowdedMs = 500;
+const crowdedMs = 1_000;
 const maxKept = 4;
 /**
  * Of the four calls that a device gets at a time (SECURITY.md R3), one is left for a command. A read waits for its turn within

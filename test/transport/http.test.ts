@@ -252,7 +252,7 @@ test.concurrent("of a device that serves one connection at a time, the idle ones
     if (!served) serve();
   });
   const { port, stop } = await listening(server);
-  const http = client({ address: { host: "127.0.0.1", port } });
+  const http = client({ address: { host: "127.0.0.1", port } }, undefined, 5_000);
   const bodies = await Promise.all(["/a", "/b"].map(async (path) => bodyText(await http.read(path, never))));
   expect(bodies).toEqual(["/a", "/b"]);
   http.close();
