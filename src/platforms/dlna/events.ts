@@ -66,8 +66,11 @@ export class Events {
   }
 
   /** Something may have changed: reads soon, where events arrive. */
-  readSoon(inMs = debounceMs): void {
-    if (!this.isReceiving) return;
+  readSoon(): void {
+    if (this.isReceiving) this.#schedule(debounceMs);
+  }
+
+  #schedule(inMs: number): void {
     this.#dueAt = Math.min(this.#dueAt, performance.now() + inMs);
     if (this.#isReading) return;
     clearTimeout(this.#timer);
@@ -93,7 +96,13 @@ export class Events {
     const { rendering, transport } = target.memory;
     const paths = [transport?.events, rendering?.events].filter((path) => path != null);
     const session = await subscribe(
-      { http, peer: target.host, paths, onEvent: () => this.readSoon(), onEnd: () => ended({ retry: true }) },
+      {
+        http,
+        peer: target.host,
+        paths,
+        onEvent: () => this.#schedule(debounceMs),
+        onEnd: () => ended({ retry: true }),
+      },
       signal,
     );
     // Changes between the last read and the subscription send no event.
@@ -113,7 +122,7 @@ export class Events {
     } finally {
       this.#isReading = false;
       this.#readAt = performance.now();
-      if (this.#dueAt < Number.POSITIVE_INFINITY) this.readSoon(this.#dueAt - performance.now());
+      if (this.#dueAt < Number.POSITIVE_INFINITY) this.#schedule(this.#dueAt - performance.now());
     }
   }
 }

@@ -7,11 +7,13 @@ import { controlPlayer } from "../../../src/platforms/dlna/controls.ts";
 import { Events } from "../../../src/platforms/dlna/events.ts";
 import { stacks } from "../../../src/platforms/dlna/stacks.ts";
 import { createDlnaSimulator, type DlnaSimulatorOptions } from "../../../src/simulators/dlna.ts";
+import type { Exchange } from "../../../src/transport/http-connection.ts";
 import { SoapFault } from "../../../src/transport/soap.ts";
 import { has } from "../../contract/bench.ts";
 import { codeOf } from "../../support/failure.ts";
 import { answer, startHttpDevice, until } from "../../support/http-device.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
+import { notify } from "../../transport/notify.ts";
 import { lineTo, never, state, tidy } from "../harness.ts";
 
 tidy(afterAll);
@@ -250,24 +252,33 @@ test.concurrent("a renderer that takes no subscription is polled, and not asked 
   expect(set.requests.filter(({ method }) => method === "SUBSCRIBE").length).toBe(1);
 });
 
-test.concurrent("a renderer whose events do not arrive, as behind a firewall, is polled", async () => {
+test.concurrent("a renderer whose events do not arrive, as behind a firewall, is polled; any that comes has it read", async () => {
   const { set, target } = await plugIn();
   const asked: string[] = [];
-  const alone = async ({ method }: { method: string }) => {
+  let callback = "";
+  let reads = 0;
+  const alone = async ({ method, headers }: Pick<Exchange, "method" | "headers">) => {
     asked.push(method);
+    callback = headers?.["CALLBACK"]?.slice(1, -1) ?? callback;
     return { status: 200, headers: new Map([["sid", `uuid:${asked.length}`]]), body: new Uint8Array() };
   };
   const events = new Events({
     http: { exchangeOnce: alone },
     target,
     debug() {},
-    changed: async () => null,
+    changed: async () => {
+      reads++;
+      return null;
+    },
     ended() {},
   });
   expect(events.subscribe()).toBe(false);
   await until("it has taken both", () => asked.length === 2);
   await Bun.sleep(50);
-  expect([events.subscribe(), events.isReceiving, asked.length]).toEqual([false, false, 2]);
+  expect([events.subscribe(), events.isReceiving, asked.length, reads]).toEqual([false, false, 2, 0]);
+  await notify(new URL(callback), { SID: "uuid:1" });
+  await until("it is read", () => reads === 1);
+  expect(events.isReceiving).toBe(false);
   events.close();
   await until("both are given back", () => asked.length === 4);
   expect(set.subscribers).toEqual([]);
