@@ -47,10 +47,15 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     this.#line = line;
     if (!line.open) return this;
     this.#sinceHeartbeat = stopwatch();
+    const endIfSilent = () => {
+      if (this.silentForMs >= silenceTimeoutMs) line.destroy();
+    };
     this.#heartbeat = setInterval(() => {
-      if (this.silentForMs > silenceTimeoutMs) line.destroy();
-      else this.sendHeartbeat(line);
+      endIfSilent();
+      if (line.open) this.sendHeartbeat(line);
       this.#sinceHeartbeat = stopwatch();
+      const leftMs = silenceTimeoutMs - this.silentForMs;
+      if (leftMs < heartbeatMs) setTimeout(endIfSilent, leftMs + 1).unref?.();
     }, heartbeatMs);
     this.#heartbeat.unref?.();
     return this;

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, jest, spyOn, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import { neverAborted } from "../../src/system/never-aborted.ts";
 import { sleep } from "../../src/system/sleep.ts";
+import { RpcSession } from "../../src/transport/rpc.ts";
 import { ReconnectingSession, type Session, type SessionEnd } from "../../src/transport/session.ts";
 
 const unreachable = new ZapdError("device_unreachable", "did not answer");
@@ -212,4 +213,28 @@ test("closing ends an attempt under way", async () => {
   link.close();
   expect(await passUntilSettled(opening)).toBe("device_error");
   expect(link.current).toBeUndefined();
+});
+
+test("a connection that is silent is closed after its time, not only with the heartbeat after that", async () => {
+  const line = {
+    open: true,
+    lastReceivedAt: performance.now(),
+    fingerprint: null,
+    close() {},
+    destroy: () => hangUp(),
+  };
+  const hangUp = () => {
+    line.open = false;
+  };
+  class Silent extends RpcSession<never, typeof line> {
+    protected connect = async () => line;
+  }
+  const platformHost = { isOwnListener: () => false, requestTimeoutMs: () => 100 };
+  await new Silent({ platformHost, heartbeatMs: 50, silenceTimeoutMs: 120 }).open(neverAborted);
+  const isOpen = [];
+  for (const ms of [115, 10]) {
+    await pass(ms);
+    isOpen.push(line.open);
+  }
+  expect(isOpen).toEqual([true, false]);
 });
