@@ -18,7 +18,7 @@ const proofMaxIdleMs = 2_000;
 /**
  * Some devices close the connection some milliseconds after an answer, without having announced it. A command written
  * meanwhile is lost, and must not be sent again, as it may have been read. So commands reuse a connection only after this
- * device has left one open for so long, and never again once a command was lost that way.
+ * device has left one open for so long, and never again once it has closed one soon after an answer.
  */
 const keepAliveCheckMs = 30;
 const keepAlivePollMs = 5;
@@ -77,7 +77,10 @@ export class DeviceHttp {
   #idle: HttpConnection[] = [];
   #sweeper: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
-  /** Whether the device leaves connections open after an answer; `null` before that was seen, `false` once a command was lost. */
+  /**
+   * Whether the device leaves connections open after an answer; `null` before that was seen, `false` once it closed one soon or
+   * lost a command.
+   */
   #keepsAlive: boolean | null = null;
 
   constructor(options: DeviceHttpOptions) {
@@ -299,9 +302,11 @@ export class DeviceHttp {
   }
 
   #dropOld(): void {
-    const oldest = performance.now() - maxIdleMs;
+    const now = performance.now();
     this.#idle = this.#idle.filter((connection) => {
-      if (connection.usable && connection.idleSince > oldest) return true;
+      const idleMs = now - connection.idleSince;
+      if (connection.usable && idleMs < maxIdleMs) return true;
+      if (!connection.usable && idleMs < proofMaxIdleMs) this.#keepsAlive = false;
       connection.close();
       return false;
     });

@@ -292,7 +292,8 @@ describe.concurrent("proof of who is there", () => {
     await until("the hang-up has arrived", () => tv.open === 0);
     await Bun.sleep(20);
     await http.command("/3", never);
-    expect(said(tv.heard).slice(3)).toEqual(["2 GET /who", "2 POST /3"]);
+    // It has closed one soon after an answer, and might close this one while the command is on its way.
+    expect(said(tv.heard).slice(3)).toEqual(["2 GET /who", "3 POST /3"]);
   });
 
   test("comes again once the connection has rested", async () => {
