@@ -94,19 +94,19 @@ export class DeviceHttp {
 
   /** A GET, or a POST with a body; sent once more when the connection was closed without an answer. */
   read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
-    let hasTurn = false;
-    const begin = (within: AbortSignal) => {
-      hasTurn = true;
-      return this.#readTwice(path, within, options);
-    };
-    return this.#withTimeout(signal, (within) =>
-      this.#reads
-        .run(() => begin(within), within)
-        .catch((error: unknown) => {
-          if (hasTurn) throw error;
-          throw signal.aborted ? tooLate(signal, "device_timeout") : noTurnError(this.#limit.timeoutMs);
-        }),
-    );
+    return this.#withTimeout(signal, async (within) => {
+      let hasTurn = false;
+      const begin = () => {
+        hasTurn = true;
+        return this.#readTwice(path, within, options);
+      };
+      try {
+        return await this.#reads.run(begin, within);
+      } catch (error) {
+        if (hasTurn) throw error;
+        throw signal.aborted ? tooLate(signal, "device_timeout") : noTurnError(this.#limit.timeoutMs);
+      }
+    });
   }
 
   async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
