@@ -208,13 +208,11 @@ const packageForm: Json = {
         properties: {
           params: {
             type: "string",
-            description:
-              "A JSON object that the package is started with, as `params` of a launch. It must come before the file",
+            description: "A JSON object that the package is started with, as `params` of a launch",
           },
           password: {
             type: "string",
-            description:
-              "The developer password of this device alone, stored once the device has accepted it. It must come before the file",
+            description: "The developer password of this device alone, stored once the device has accepted it",
           },
           archive: {
             type: "string",

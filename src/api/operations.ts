@@ -751,7 +751,7 @@ const own = {
     tag: "dev",
     summary: "Sideload a package",
     description:
-      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before it is sent to the device. One installation at a time per device, and two in all. Requires `dev.vendor_password`, or the password in the form. The form may have two text fields before the file: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, the password of this device alone, which takes precedence over the setting and is stored once the device has accepted it.",
+      "A form with the file `archive`, a ZIP of up to 100 MiB, streamed and never extracted. Its directory, names, sizes and manifest are checked before it is sent to the device. One installation at a time per device, and two in all. Requires `dev.vendor_password`, or the password in the form. The form may also have two text fields: `params`, a JSON object that the package is started with, as `params` of a launch; and `password`, the password of this device alone, which takes precedence over the setting and is stored once the device has accepted it.",
     codes: [
       ...deviceCodes,
       "dev_password_missing",

@@ -106,7 +106,7 @@ export function checkDeveloper(device: Device): void {
 }
 
 /** The beginning of the error about a missing password. */
-export const installingOn = "Installing on";
+const installingOn = "Installing on";
 
 export async function installPackage(
   device: Device,
@@ -115,6 +115,8 @@ export async function installPackage(
   turn: Turn,
 ): Promise<InstallResult> {
   const activity = "installing the package";
+  // Also before it is woken.
+  if (password === undefined) device.developerPassword(activity, installingOn);
   let hasStarted = false;
   const watched: Archive = {
     ...archive,

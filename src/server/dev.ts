@@ -1,13 +1,6 @@
 import type { Hono } from "hono";
 import { ZapdError } from "../api/errors.ts";
-import {
-  checkDeveloper,
-  installingOn,
-  installPackage,
-  readLogs,
-  reloadPackage,
-  removePackage,
-} from "../devices/commands.ts";
+import { checkDeveloper, installPackage, readLogs, reloadPackage, removePackage } from "../devices/commands.ts";
 import type { Device } from "../devices/device.ts";
 import { heartbeatMs } from "../devices/journal.ts";
 import type { Archive, ConsoleLines } from "../platforms/platform.ts";
@@ -46,12 +39,8 @@ export function devRoutes(app: Hono<Env>, deps: AppDependencies, streams: Stream
         device.publishInstall("done", archive.bytes, archive.bytes);
         return result;
       };
-      const installed = await withArchive(request, deps.uploads, install, {
-        progress: (bytes) => device.publishInstall("receiving", bytes, total),
-        begins({ password }) {
-          if (password === undefined) device.developerPassword("installing the package", installingOn);
-        },
-      });
+      const received = (bytes: number) => device.publishInstall("receiving", bytes, total);
+      const installed = await withArchive(request, deps.uploads, install, received);
       return device.actionResult("install", { package: installed.package, messages: [...installed.messages] });
     } finally {
       installing.delete(device.id);

@@ -41,19 +41,15 @@ function readFields(texts: ReadonlyMap<string, string>): FormFields {
   return { params: read, password };
 }
 
-interface UploadListener {
-  /** Called with the number of bytes of the form received so far. */
-  progress?(bytes: number): void;
-  /** Called when the archive begins, with the fields before it. If it throws, nothing of the archive is stored. */
-  begins?(fields: FormFields): void;
-}
-
-/** Receives the file field `archive`, hands it to `use`, and removes it however that ends. */
+/**
+ * Receives the file field `archive`, hands it to `use`, and removes it however that ends. `progress` gets the number of
+ * bytes of the form received so far.
+ */
 export async function withArchive<T>(
   request: Request,
   folder: string,
   use: (archive: Archive, fields: FormFields) => Promise<T>,
-  { progress = () => {}, begins = () => {} }: UploadListener = {},
+  progress: (bytes: number) => void = () => {},
 ): Promise<T> {
   checkLength(request, packageBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
@@ -65,7 +61,7 @@ export async function withArchive<T>(
   const path = newUpload(folder);
   const texts = new Map<string, string>();
   try {
-    const bytes = await receive(request, type, path, { texts, progress, begins: () => begins(readFields(texts)) });
+    const bytes = await receive(request, type, path, texts, progress);
     return await use({ path, bytes }, readFields(texts));
   } finally {
     await rm(path, { force: true });
@@ -76,7 +72,8 @@ async function receive(
   request: Request,
   type: string,
   path: string,
-  { texts, progress, begins }: { texts: Map<string, string>; progress(bytes: number): void; begins(): void },
+  texts: Map<string, string>,
+  progress: (bytes: number) => void,
 ): Promise<number> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
@@ -91,12 +88,6 @@ async function receive(
     stream.on("error", () => {});
     // The stream of an unwanted file must be drained, or the form never ends.
     if (name !== field || saving) return stream.resume();
-    try {
-      begins();
-    } catch (error) {
-      stream.resume();
-      return fail(formError(error));
-    }
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`)),
     );
@@ -181,12 +172,10 @@ function formError(thrown: unknown): ZapdError {
   return thrown instanceof ZapdError ? thrown : badForm("it is incomplete, or not what its content type says");
 }
 
-/** `before`: the curl option for a text that must come before the file. */
-function badForm(reason: string, before?: string): ZapdError {
+/** `text`: the curl option for the text that is wrong. */
+function badForm(reason: string, text?: string): ZapdError {
   const file = `-F ${field}=@my-app.zip`;
   return new ZapdError("invalid_payload", `The form cannot be read: ${reason}`, {
-    hint: before
-      ? `Send it before the file, such as: curl ${before} ${file}`
-      : `Send one file field called ${field}, such as: curl ${file}`,
+    hint: text ? `Such as: curl ${text} ${file}` : `Send one file field called ${field}, such as: curl ${file}`,
   });
 }

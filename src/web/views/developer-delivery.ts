@@ -48,7 +48,6 @@ export async function deliverTo(
 ): Promise<void> {
   const { entry, step, failure, installed } = delivery;
   const form = new FormData();
-  // Fields come before the archive, because the daemon reads them first.
   if (Object.keys(params).length > 0) form.append("params", JSON.stringify(params));
   if (password !== undefined) form.append("password", password);
   form.append("archive", archive, "package.zip");
