@@ -1,12 +1,14 @@
 /** zapd under `deno serve`, with what deno.json allows it. Its server is the one of `deno task start`, of which much more is tried. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { denoFlags, freePort } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { codeOf, type RawAnswer, requestOf, send } from "../support/raw-http.ts";
+import { plugInRoku } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "zapd-serve-"));
@@ -49,4 +51,13 @@ test("the guard stands before it", async () => {
   expect(codeOf(await call("GET", "/v1/devices", ["Host: evil.test"]))).toBe("forbidden_host");
   const foreign = await call("PATCH", "/v1/config", [own(), "Origin: null"], '{"discovery.interval_s":78}');
   expect([foreign.status, codeOf(foreign)]).toEqual([403, "forbidden_origin"]);
+});
+
+test("a signal ends it, though a set keeps a connection open", async () => {
+  const { host, port: ecp, ports } = await plugInRoku({ developer: { password: "sesame" } });
+  const added = await call("POST", "/v1/devices", [own()], JSON.stringify({ host, port: ecp, ports }));
+  const { id } = JSON.parse(added.body).data as { id: string };
+  expect((await call("GET", `/v1/devices/${id}/dev/logs`, [own()])).status).toBe(200);
+  server.kill("SIGTERM");
+  expect(await once(server, "exit")).toEqual([0, null]);
 });
