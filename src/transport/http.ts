@@ -155,9 +155,10 @@ export class DeviceHttp {
     });
   }
 
-  /** Lets the device prove again who it is before the next command. */
-  requireProof(): void {
-    for (const connection of this.#idle) connection.proven = false;
+  /** Closes the kept connections. A device that goes off leaves them dead; over a new one it is soon seen not to answer. */
+  closeKept(): void {
+    for (const connection of this.#idle) connection.close();
+    this.#idle = [];
   }
 
   #check(connection: HttpConnection, { check }: RequestOptions): void {
@@ -182,12 +183,7 @@ export class DeviceHttp {
   close(): void {
     this.#closed = true;
     clearTimeout(this.#sweeper);
-    this.#closeIdle();
-  }
-
-  #closeIdle(): void {
-    for (const connection of this.#idle) connection.close();
-    this.#idle = [];
+    this.closeKept();
   }
 
   /** Whether a kept connection may carry a command without another proof. */
@@ -259,7 +255,7 @@ export class DeviceHttp {
   ): Promise<{ answer: Answer; connection: HttpConnection }> {
     const { login } = this.#options;
     const isNew = connection.answers === 0;
-    const crowded = isNew ? setInterval(() => this.#closeIdle(), crowdedMs) : undefined;
+    const crowded = isNew ? setInterval(() => this.closeKept(), crowdedMs) : undefined;
     let answer: Answer;
     try {
       answer = await connection.exchange(withHeaders(exchange, connection.login), signal, limit);

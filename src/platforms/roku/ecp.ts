@@ -101,7 +101,7 @@ export class Ecp {
   /** What was just sent may have turned the set on or off. */
   forgetPower(): void {
     this.#power = undefined;
-    this.http.requireProof();
+    this.http.closeKept();
   }
 
   get #recentPower() {

@@ -73,7 +73,7 @@ export class Rest {
   /** Forgets what was read before a command that changes it. */
   invalidate(): void {
     this.#last = undefined;
-    this.#http.requireProof();
+    this.#http.closeKept();
   }
 
   /** An app and its status; `null` where it is not installed or has no status, `undefined` where the TV does not say. */

@@ -84,6 +84,13 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
   expect(presses()).toBe(1);
 });
 
+test("after a power key the kept connections are not used again: a set that goes off leaves them dead", async () => {
+  const { set, connection } = await connect();
+  for (const key of ["power-off", "home"] as const) await connection.keys?.press(key, never);
+  const [off, home] = set.heard.filter(({ method }) => method === "POST");
+  expect(home?.connection).not.toBe(off?.connection);
+});
+
 test.each([
   ["pause", paths.mediaPlayer, '<player state="play"/>'],
   ["stop", paths.activeApp, '<active-app><app id="12">Netflix</app></active-app>'],
