@@ -155,7 +155,7 @@ export class DeviceHttp {
     });
   }
 
-  /** Closes the kept connections. A device that goes off leaves them dead; over a new one it is soon seen not to answer. */
+  /** Closes the kept connections. A device that went off or away leaves them dead; over a new one that is soon seen. */
   closeKept(): void {
     for (const connection of this.#idle) connection.close();
     this.#idle = [];
@@ -322,7 +322,11 @@ export class DeviceHttp {
 
   get #limit(): Limit {
     const timeoutMs = this.#options.platformHost.requestTimeoutMs();
-    return { timeoutMs, late: () => timeoutError(timeoutMs, this.#options.silentHint) };
+    const late = () => {
+      this.closeKept();
+      return timeoutError(timeoutMs, this.#options.silentHint);
+    };
+    return { timeoutMs, late };
   }
 
   /** Runs `work` with the timeout of one answer. Clears the timer afterwards, as `AbortSignal.timeout` of thousands of keys would pile up. */

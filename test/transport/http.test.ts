@@ -213,6 +213,14 @@ describe.concurrent("connections", () => {
     expect(tv.open).toBe(4);
   });
 
+  test("are closed, the kept ones too, when the device leaves a request unanswered", async () => {
+    const tv = await device(({ target }) => (target === "/slow" ? "hang" : answer(200)));
+    const http = client(tv, undefined, 100);
+    await Promise.all([http.read("/1", never), http.read("/2", never)]);
+    expect(await failureOf(http.read("/slow", never))).toStartWith("device_timeout");
+    await until("both are closed", () => tv.open === 0, 2_000);
+  });
+
   test("of a request that cannot be written are kept for the next, and closed by close", async () => {
     const tv = await device(() => answer(200));
     const http = client(tv);
