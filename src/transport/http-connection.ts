@@ -68,8 +68,13 @@ export class HttpConnection {
    * Connects; over TLS where `certificate` is given: its SHA-256 in lower-case hex, or `null` for any. Fails with
    * `device_unreachable`, and with `device_unproven` where the device shows another certificate.
    */
-  static async open(address: Address, signal: AbortSignal, certificate?: string | null): Promise<HttpConnection> {
-    const socket = await connectSocket(address, certificate === undefined ? false : {}, signal);
+  static async open(
+    address: Address,
+    signal: AbortSignal,
+    certificate?: string | null,
+    withinMs?: number,
+  ): Promise<HttpConnection> {
+    const socket = await connectSocket(address, certificate === undefined ? false : {}, signal, withinMs);
     requireCertificate(certificate, socket);
     return new HttpConnection(socket, address);
   }

@@ -311,7 +311,9 @@ export class DeviceHttp {
   async #open(signal: AbortSignal): Promise<HttpConnection> {
     const { address, platformHost, certificate } = this.#options;
     refuseOwnListener(address, platformHost);
-    return HttpConnection.open(address, signal, certificate).catch((error: unknown) => {
+    // In half of the time for an answer, so that one that has left its address is not taken for one that is slow.
+    const withinMs = platformHost.requestTimeoutMs() / 2;
+    return HttpConnection.open(address, signal, certificate, withinMs).catch((error: unknown) => {
       // It may have lost a command because it went off.
       this.#keepsAlive = null;
       const { silentHint } = this.#options;

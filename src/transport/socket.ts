@@ -20,8 +20,14 @@ export type Secure = false | { readonly cert?: string; readonly key?: string };
  * A TCP connection to a device, with TLS if wanted. Any certificate is accepted, as a device signs its own. Fails with
  * `device_unreachable`.
  */
-export async function connectSocket(address: Address, secure: Secure, signal: AbortSignal): Promise<net.Socket> {
+export async function connectSocket(
+  address: Address,
+  secure: Secure,
+  signal: AbortSignal,
+  withinMs = connectTimeoutMs,
+): Promise<net.Socket> {
   const target = { host: address.host, port: address.port };
+  const timeoutMs = Math.min(withinMs, connectTimeoutMs);
   return new Promise((resolve, reject) => {
     // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one.
     const socket: net.Socket = secure
@@ -38,8 +44,8 @@ export async function connectSocket(address: Address, secure: Secure, signal: Ab
     };
     const aborted = () => done(tooLate(signal, "device_unreachable"));
     const timer = setTimeout(
-      () => done(unreachable(address, `no answer within ${connectTimeoutMs / 1_000} s`, "timeout")),
-      connectTimeoutMs,
+      () => done(unreachable(address, `no answer within ${timeoutMs / 1_000} s`, "timeout")),
+      timeoutMs,
     );
     socket.once("error", (error) => {
       const code = systemCode(error);

@@ -278,6 +278,14 @@ describe.concurrent("waiting", () => {
     expect(within.reason).toBe("gone");
   });
 
+  test("a device that takes no connection is unreachable, however short the time for an answer", async () => {
+    // It accepts, but does not speak TLS.
+    const { address } = await device(() => "hang");
+    const platformHost = { requestTimeoutMs: () => 100, isOwnListener: () => false };
+    const read = new DeviceHttp({ address, platformHost, certificate: null }).read("/a", never);
+    expect(await failureOf(read)).toMatch(/^device_unreachable: .* \(no answer within 0\.05 s\)$/);
+  });
+
   test("a rest ends with its signal, at once", async () => {
     const caller = new AbortController();
     const resting = sleep(10_000, caller.signal).catch((reason: unknown) => reason);
