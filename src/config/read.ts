@@ -55,11 +55,15 @@ export function readSource(given: string): Source {
   }
 }
 
-/** Parses TOML. Fails with `config_invalid`, with line and column. */
+/** Parses TOML whose sections are tables. Fails with `config_invalid`, with line and column. */
 export function parseToml(text: string, path: string): Tables {
   try {
-    return parse(text);
+    const tables = parse(text);
+    const wrong = sectionNames.find((section) => section in tables && !isTable(tables[section]));
+    if (wrong !== undefined) throw invalid(text, path, wrong, "must be a table");
+    return tables;
   } catch (cause) {
+    if (cause instanceof ZapdError) throw cause;
     const place = cause instanceof TomlError ? ` at line ${cause.line}, column ${cause.column}` : "";
     throw new ZapdError("config_invalid", `${path} is not valid TOML${place}: ${parseErrorText(cause)}`, {
       hint: mend,
@@ -92,9 +96,8 @@ export function readConfig(text: string, path: string, whole = path): { config: 
       unknown(section, [...sectionNames, ...settings.keys()]);
       continue;
     }
-    if (!isTable(table)) throw invalid(text, path, section, "must be a table");
     const known: Tables = {};
-    for (const [key, value] of Object.entries(table)) {
+    for (const [key, value] of Object.entries(table as Tables)) {
       const setting = settings.get(`${section}.${key}`);
       const problem = setting ? problemOf(setting, value) : null;
       if (problem !== null) throw invalid(text, path, `${section}.${key}`, problem);

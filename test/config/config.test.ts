@@ -113,6 +113,8 @@ describe("loading", () => {
     expect((await failure(config.patch({ "daemon.log_level": "warn" }))).code).toBe("config_invalid");
     await config.patch({ "daemon.http_port": 8080 });
     expect(text()).toBe("[daemon]\nhttp_port = 8080\n");
+    writeFileSync(path, "[[daemon]]\n");
+    expect((await failure(config.patch({ "daemon.http_port": 80 }))).code).toBe("config_invalid");
   });
 });
 
