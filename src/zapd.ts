@@ -256,13 +256,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     fetch(request, given) {
       // As a handler of a server or of Hono's `mount` it is given an object of theirs instead of a call.
       const call = isCall(given) ? given : { listener: "tcp" as const, ownProgram: trusted, withoutIdleLimit() {} };
-      return app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, call));
+      return app.fetch(...mounted(prefix, request, call));
     },
     async request(input, init) {
       const request =
         input instanceof Request ? new Request(input, init) : new Request(new URL(input, "http://zapd"), init);
       if (!new URL(request.url).pathname.startsWith(`${prefix}/`)) return app.fetch(request, ownCall);
-      return app.fetch(withoutPrefix(prefix, request), withCallerPath(prefix, request, ownCall));
+      return app.fetch(...mounted(prefix, request, ownCall));
     },
     async start() {
       await new Promise((resolve) => setTimeout(resolve, startDelayMs));
@@ -289,18 +289,16 @@ function isCall(given: Call | undefined): given is Call {
   return typeof given?.withoutIdleLimit === "function";
 }
 
-/** The request as the app sees it: its path without the prefix of the mount. */
-function withoutPrefix(prefix: string, request: Request): Request {
-  if (prefix === "") return request;
+/**
+ * The request as the app sees it, its path without the prefix of the mount; the call has the path that the caller wrote, which
+ * messages quote. The guard refuses the odd URLs that Bun makes of odd `Host` headers.
+ */
+function mounted(prefix: string, request: Request, call: Call): [Request, Call] {
+  if (prefix === "" || !URL.canParse(request.url)) return [request, call];
   const url = new URL(request.url);
-  const inside = url.pathname.startsWith(`${prefix}/`);
-  url.pathname = inside ? url.pathname.slice(prefix.length) : "/";
-  return new Request(url, request);
-}
-
-/** The call with the path that the caller wrote, which messages to the caller quote. */
-function withCallerPath(prefix: string, request: Request, call: Call): Call {
-  return prefix === "" ? call : { ...call, callerPath: new URL(request.url).pathname };
+  const callerPath = url.pathname;
+  url.pathname = callerPath.startsWith(`${prefix}/`) ? callerPath.slice(prefix.length) : "/";
+  return [new Request(url, request), { ...call, callerPath }];
 }
 
 /** Whether the daemon listens on an address; another one of 127.0.0.0/8 may belong to a device. */

@@ -52,7 +52,7 @@ export function guard(
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkReading(c.req);
       checkLoop(c.req.header(loopHeader));
-      const foreign = !allowed && isForeign(c, origin);
+      const foreign = !allowed && isForeign(c, origin, address);
       if (foreign && !onlyReads(c)) throw forbidden(origin, "control devices");
       c.set("foreign", foreign);
     }
@@ -129,10 +129,12 @@ function forbidden(origin: string | undefined, what: string): ZapdError {
   });
 }
 
-function isForeign(c: Context<Env>, origin: string | undefined): boolean {
-  // An embedder may serve https. The host is that of the checked header, not that of the URL.
-  if (origin !== undefined)
-    return origin !== `${/^https:/i.test(c.req.url) ? "https" : "http"}://${c.req.header("host")}`;
+function isForeign(c: Context<Env>, origin: string | undefined, address: () => string | null): boolean {
+  // The host is that of the checked header, not that of the URL. Only another program that serves zapd may serve https.
+  if (origin !== undefined) {
+    const scheme = /^https:/i.test(c.req.url) && address() === null ? "https" : "http";
+    return origin !== `${scheme}://${c.req.header("host")}`;
+  }
   const site = c.req.header("sec-fetch-site");
   // Chromium 156 sends "none", as for a request by a person, also for what a page prefetches by speculation rules.
   const isByPerson = site === "none" && c.req.header("sec-purpose") === undefined;

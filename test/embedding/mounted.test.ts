@@ -30,9 +30,10 @@ app.get("/", (c) => c.text("ours"));
 app.all("/tv/*", (c) => one.fetch(c.req.raw));
 app.get("/other/*", (c) => one.fetch(c.req.raw));
 const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: app.fetch });
+const bare = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => one.fetch(request) });
 
 afterAll(async () => {
-  await server.stop(true);
+  await Promise.all([server.stop(true), bare.stop(true)]);
   await Promise.all([one.stop(), other.stop()]);
   await set.stop();
   rmSync(folder, { recursive: true, force: true });
@@ -99,6 +100,14 @@ test("a Request made without a Host passes by request() alone, whoever hands it 
   const pressed = await one.request("/v1/devices/Den/remote/key", { method: "POST", body: '{"key":"home"}' });
   expect(await pressed.json()).toMatchObject({ ok: true, data: { key: "home" } });
 });
+
+test.each(["evil.test", "evil@127.0.0.1", "127.0.0.1:99999", "::1", "[::1", "127.0.0.1,evil.test"])(
+  "below a prefix, Host: %s is refused in the envelope",
+  async (host) => {
+    const answer = await send(requestOf("GET", "/tv/v1/devices", [`Host: ${host}`]), { to: bare.port ?? 0 });
+    expect([answer.status, JSON.parse(answer.body).error.code]).toEqual([403, "forbidden_host"]);
+  },
+);
 
 test("request() lets in what a page sent as little as fetch() does", async () => {
   const path = "/v1/devices/Den/remote/key";

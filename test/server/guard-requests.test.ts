@@ -137,6 +137,13 @@ describe("T18 target", () => {
     expect(codeOf(foreign)).toBe("forbidden_host");
     const origin = await call("POST", `http://evil.test${keyPath}`, [good, "Origin: http://evil.test"], press.body);
     expect(codeOf(origin)).toBe("forbidden_origin");
+    const https = await call(
+      "POST",
+      `https://127.0.0.1${keyPath}`,
+      [good, `Origin: https://${good.slice(6)}`],
+      press.body,
+    );
+    expect(codeOf(https)).toBe("forbidden_origin");
     expect(room.countOf("key")).toBe(before + 1);
   });
 
