@@ -52,6 +52,10 @@ function checkOwners(folder: string): string[] {
     checkOwned(file.path, file.found);
     warnings.push(...checkGroupWritable(file.path, file.found, file === credentials && secret));
   }
+  for (const inside of [uploadsIn(path), iconsIn(path)]) {
+    const stats = lstatSync(inside, { throwIfNoEntry: false });
+    if (stats?.isDirectory()) checkOwned(inside, stats);
+  }
   return credentials ? [...warnings, ...restrictToOwner(credentials.path, credentials.found)] : warnings;
 }
 

@@ -142,6 +142,14 @@ const openToOthers: readonly Case[] = [
   ],
   ["its group may write the secrets", () => put(kept, 0o660, credentials(someSecret)), kept],
   ...stateFiles.map((path): Case => [`everyone may write ${basename(path)}`, () => put(path, 0o606), path]),
+  ...["uploads", "icons"].map((name): Case => {
+    const path = join(state, name);
+    const make = () => {
+      mkdirSync(path);
+      chmodSync(path, 0o707);
+    };
+    return [`everyone may write the folder ${name}`, make, path];
+  }),
   ["the config behind two links is open to everyone", () => linkConfig(between, 0o666), join(folder, "dotfiles.toml")],
   [
     "a link to the config stands in a folder that everyone may write",
