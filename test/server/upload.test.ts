@@ -74,6 +74,8 @@ const broken: Readonly<Record<string, { readonly body: Uint8Array; readonly head
   "a text and a file called archive": { body: form({ name: "archive", body: "PK" }, archive) },
   "a large archive, then another": { body: form({ ...archive, body: Buffer.alloc(4 * MiB) }, archive) },
   "nine texts behind the archive": { body: form(archive, ...many(9, {})) },
+  "nine parts, one of them the archive": { body: form(archive, ...many(8, {})) },
+  "a head of 9 KiB": { body: Buffer.concat([Buffer.from(`--B\r\nX: ${"x".repeat(9 * 1024)}\r\n`), whole.subarray(5)]) },
   "a thousand texts": { body: form(...many(1_000, {}), archive) },
   "a thousand files": { body: form(...many(1_000, { file: "f" })) },
   "a hundred thousand texts": { body: form(...many(100_000, {})) },
