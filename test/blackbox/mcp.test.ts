@@ -56,6 +56,7 @@ describe("T33 who is let in at /mcp", () => {
       "Bearer",
       `Bearer ${token.slice(1)}`,
       `Bearer ${token}x`,
+      `Bearer ${[...token].reverse().join("")}`,
       `Basic ${token}`,
       token,
     ]) {
