@@ -19,7 +19,7 @@ import { platforms as every, composition as everyComposition } from "./platforms
 import type { Composition, Platform, PlatformHost } from "./platforms/platform.ts";
 import type { Call } from "./runtime/runtime.ts";
 import { createApp } from "./server/app.ts";
-import { machineSleep } from "./system/clock.ts";
+import { dayClock, machineSleep } from "./system/clock.ts";
 import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
 import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
@@ -161,7 +161,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     platformHost,
     neighbours: options.neighbours ?? neighboursOf(),
     stopping: stopping.signal,
-    now: options.now ?? Date.now,
+    now: options.now ?? dayClock(),
   });
   // From now on the sleeps of this machine are seen.
   machineSleep();

@@ -37,6 +37,16 @@ export function stopwatch(clocks: MachineClocks = machine): () => number {
   return () => msBetween(start, momentOf(clocks));
 }
 
+/**
+ * The time of day, in milliseconds since 1970. Where it is set forward, as by a time server soon after a boot, only the time that
+ * has passed counts: what lasts for a day, and is saved by the date, must not end in a moment (SECURITY.md 2.4).
+ */
+export function dayClock(clocks: MachineClocks = machine, today: () => number = Date.now): () => number {
+  const began = today();
+  const passed = stopwatch(clocks);
+  return () => Math.min(today(), began + passed());
+}
+
 /** How often a watch checks; how much later than that counts as sleep; how long after a sleep requests count as old (SECURITY.md R14). */
 const checkEveryMs = 500;
 const minimumSleepMs = 5_000;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { SleepWatch, stopwatch } from "../../src/system/clock.ts";
+import { dayClock, SleepWatch, stopwatch } from "../../src/system/clock.ts";
 
 test("R14 a stopwatch counts the machine's sleep, and never more than there was", () => {
   let [running, booted] = [1_000, 50];
@@ -22,6 +22,25 @@ test("R14 a stopwatch goes by what runs where nothing else is told", () => {
   const waited = stopwatch({ monotonicMs: () => running, uptimeS: refused });
   running = 70;
   expect(waited()).toBe(70);
+});
+
+test("R13 T29 a day is not over when the time of day is set forward, and lasts longer when it is set back", () => {
+  let [running, booted, today] = [0, 0, 1_000_000];
+  const now = dayClock({ monotonicMs: () => running, uptimeS: () => booted }, () => today);
+  for (const [jump, ms, seen] of [
+    [0, 10, 1_000_010],
+    [10 * 365 * 86_400_000, 10, 1_000_020],
+    [-20 * 365 * 86_400_000, 10, 1_000_030 - 10 * 365 * 86_400_000],
+    [10 * 365 * 86_400_000, 10, 1_000_040],
+  ] as const) {
+    today += jump + ms;
+    running += ms;
+    expect(now()).toBe(seen);
+  }
+  // Asleep: the day goes on.
+  today += 3_600_000;
+  booted += 3_600;
+  expect(now()).toBeGreaterThan(1_000_000 + 3_598_000);
 });
 
 test("R13 the clocks of this machine agree, and the time of day is none of them", async () => {
