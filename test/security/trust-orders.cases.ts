@@ -149,13 +149,15 @@ test("T29 a rogue beside the real set is a rival, also after a restart, until it
   await dayAfter.dispose();
 });
 
-test("T29 no package is installed on a set with a rival, and no byte of it is accepted", async () => {
+test("T29 no package is installed on a set with a rival, no byte of it is accepted, and no password is sent", async () => {
   const own = await startHouse({ config: { ...quick.config, dev: { vendor_password: "rokudev-secret" } } });
   const real = await roku({ facts: { "developer-enabled": "true" } });
   const { id } = (await own.api("POST", "/devices", real.fake.address)).body.data;
   const rogue = await roku({ ...real.fake.identity, facts: { "developer-enabled": "true" } });
   await own.api("POST", "/devices/discover");
   expect(codeOf(await install(own, id, Buffer.from("PK")))).toBe("device_unproven");
+  expect(codeOf(await own.api("GET", `/devices/${id}/screenshot`))).toBe("device_unproven");
+  expect(codeOf(await own.api("DELETE", `/devices/${id}/dev`))).toBe("device_unproven");
   for (const { fake } of [real, rogue]) {
     expect(fake.uploads).toEqual([]);
     expect(fake.installer.requests).toEqual([]);
