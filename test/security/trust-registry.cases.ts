@@ -154,6 +154,7 @@ test("T30 the mark that a device was used is permanent, and written once; what z
   expect((await named(daemon, fake.serial)).used).toBe(true);
   const file = join(daemon.stateFolder, "devices.json");
   await until("it is on disk", () => readFileSync(file, "utf8").includes('"used": true'));
+  expect((await daemon.api("DELETE", "/devices?unused=true")).body.data.devices).toEqual([]);
   const written = readFileSync(file, "utf8");
   const inode = (await Bun.file(file).stat()).ino;
   for (let round = 0; round < 20; round++) await press(daemon, id, "up");
