@@ -4,8 +4,8 @@ import { DeviceError, ZapdError } from "../../../src/api/errors.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { Apps } from "../../../src/platforms/samsung/apps.ts";
 import type { SamsungTarget } from "../../../src/platforms/samsung/memory.ts";
-import { appOf, readInfo } from "../../../src/platforms/samsung/protocol.ts";
-import { parseInfo, type Rest } from "../../../src/platforms/samsung/rest.ts";
+import { appOf, type Info, readInfo } from "../../../src/platforms/samsung/protocol.ts";
+import { parseInfo, type Rest, requireIdentity } from "../../../src/platforms/samsung/rest.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
@@ -59,6 +59,14 @@ describe.concurrent("the identity of a TV", () => {
   test("is not looked for elsewhere: a redirect is not followed", () => {
     const redirect = { status: 302, headers: new Map([["location", "http://192.0.2.1/"]]), body: Buffer.alloc(0) };
     expect(() => parseInfo(redirect)).toThrow("answered with a redirect, which zapd does not follow");
+  });
+
+  test("T27 a TV that tells another id than the known one, or none any more, is not taken for it", () => {
+    const check = (duid: string | null) => () =>
+      requireIdentity({ identity: "ab-cd", host: "127.0.0.1" }, { duid } as Info);
+    expect(check("ab-cd")).not.toThrow();
+    expect(check("other")).toThrow("another device");
+    expect(check(null)).toThrow("no longer reports its identity");
   });
 
   test("TVs of 2014 and 2015 are recognized, and not driven", async () => {
