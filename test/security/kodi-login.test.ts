@@ -272,19 +272,22 @@ test("T27 a forged announcement that leads a known Kodi to another machine gets 
   await forged.stop();
 });
 
-test("T27 one that takes the place of a Kodi whose socket only seems to be open gets no login", async () => {
-  const { set, id } = await locked({ mdns: true, host: "127.0.0.1", tcpPort: 0 });
-  // Open and silent once the Kodi is gone, as after it was unplugged.
-  const line = net.createServer((client) => {
-    const device = net.connect(set.ports.tcp ?? 0, set.host).on("error", () => {});
-    client.pipe(device).pipe(client, { end: false });
-  });
-  const { port: websocket, stop } = await listening(line);
-  atEnd(stop);
-  await daemon.api("PATCH", `/devices/${id}`, { ports: { websocket } });
-  expect((await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power).toBe("on");
-  const rogue = await replace(set, asking('Basic realm="Kodi"'));
-  await daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" });
-  expect(rogue.requests()).toBeGreaterThan(0);
-  expect(rogue.heard().toLowerCase()).not.toContain("authorization:");
-});
+test.each([true, false])(
+  "T27 one in a Kodi's place that does not announce its id gets no login; a socket that only seems to be open: %p",
+  async (isOpen) => {
+    const { set, id } = await locked({ mdns: true, host: "127.0.0.1", tcpPort: isOpen ? 0 : null });
+    // Open and silent once the Kodi is gone, as after it was unplugged.
+    const line = net.createServer((client) => {
+      const device = net.connect(set.ports.tcp ?? 0, set.host).on("error", () => {});
+      client.pipe(device).pipe(client, { end: false });
+    });
+    const { port: websocket, stop } = await listening(line);
+    atEnd(stop);
+    if (isOpen) await daemon.api("PATCH", `/devices/${id}`, { ports: { websocket } });
+    expect((await daemon.api("GET", `/devices/${id}/state`)).body.data?.state.power).toBe("on");
+    const rogue = await replace(set, asking('Basic realm="Kodi"'));
+    await daemon.api("POST", `/devices/${id}/remote/key`, { key: "home" });
+    expect(rogue.requests()).toBeGreaterThan(0);
+    expect(rogue.heard().toLowerCase()).not.toContain("authorization:");
+  },
+);
