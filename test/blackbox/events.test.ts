@@ -104,9 +104,18 @@ describe("the stream", () => {
     const told = await stream.until(({ type }) => type === "action.finished");
     expect(told).toMatchObject({ action: "key", ok: true, characters: 6, by: "page" });
     expect(JSON.stringify(told)).not.toContain("geheim");
+    await daemon.api("POST", `/devices/${id}/remote/sequence`, { keys: ["literal:geheim", "up"], delay_ms: 0 });
+    const typed = await stream.until(({ action }) => action === "sequence");
+    expect(typed).toMatchObject({ keys: ["literal", "up"], characters: 6 });
+    // Whatever the failure says.
+    const { token } = (await daemon.api("POST", `/devices/${id}/lease`, { owner: "me", ttl_s: 60 })).body.data;
+    await daemon.api("POST", `/devices/${id}/remote/key`, { key: "literal:geheim" });
+    const refused = await stream.until(({ error }) => error);
+    expect(refused).toMatchObject({ error: { code: "device_leased", message: "The text was not typed" } });
+    await daemon.api("DELETE", `/devices/${id}/lease`, undefined, { "zapd-lease": token });
     await daemon.api("POST", `/devices/${id}/remote/key`, { key: "stop" });
-    const failed = await stream.until(({ type, ok }) => type === "action.finished" && !ok);
-    expect(failed).toMatchObject({ action: "key", key: "stop", error: { code: "unsupported_key" } });
+    const failed = await stream.until(({ key }) => key === "stop");
+    expect(failed).toMatchObject({ action: "key", ok: false, error: { code: "unsupported_key" } });
     stream.close();
   });
 
