@@ -51,6 +51,23 @@ test("also during parallel steps", async () => {
   expect(result.steps.map(({ status }) => status)).toEqual(["failed", "failed", "did", "not_run"]);
 });
 
+test("a failure about typed text is published without the words of the device, which may repeat it", async () => {
+  const house = await openHouse();
+  const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
+  const commands = [{ operation: "pressKey" as const, body: { key: "literal:sQ9x" } }];
+  const act: Act = { ...wait("1", 0), kind: "act", devices: [device], commands, delayMs: 0, isTyped: true };
+  const published: StepResult[] = [];
+  const error = { code: "device_error", message: "has no field for sQ9x" } as const;
+  const result = await runPlan(
+    { name: null, steps: [act], devices: [device] },
+    { send: async () => ({ ok: false, error }), onStep: (step) => published.push(step), signal: neverAborted },
+  );
+  expect(result.steps[0]?.error).toMatchObject(error);
+  expect(published).toMatchObject([{ status: "failed", error: { code: "device_error" } }]);
+  expect(JSON.stringify(published)).not.toContain("sQ9x");
+  await house.remove();
+});
+
 test("R14 after a sleep of this machine, the rest of a step is not sent either", async () => {
   const house = await openHouse();
   const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
