@@ -1,6 +1,6 @@
 /** Scenes over HTTP: each kind of step, failures, callers that hang up, runs at the same time, and mistakes in files. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { SceneResult, StepResult } from "../../src/api/client.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
@@ -306,15 +306,17 @@ describe("files", () => {
     expect(scenes).toEqual([{ name: "up", about: "Up", steps: 1, devices: ["Bar"], ok: true, mistakes: [] }]);
   });
 
-  test("no name and no link leads out of the folder", async () => {
+  test("no name and no link leads out of the folder, and no file is run that is too large, or that everyone may write", async () => {
     write("up.toml", 'device = "Bar"\n[[steps]]\nkey = "down"\n');
     writeFileSync(join(daemon.folder, "out.toml"), 'device = "Bar"\n[[steps]]\nkey = "down"\n');
     symlinkSync(join(daemon.folder, "out.toml"), join(folder, "link.toml"));
     for (const name of ["..%2Fout", "%2e%2e%2fout", "../out", "up.toml", "UP", "%00up", "nothing", "x".repeat(65)])
       expect([name, (await daemon.api("POST", `/scenes/${name}`)).status]).toEqual([name, 404]);
-    expect((await daemon.api("POST", "/scenes/link")).body.error.code).toBe("invalid_scene");
     write("large.toml", `#${"x".repeat(64 * 1024)}`);
-    expect((await daemon.api("POST", "/scenes/large")).body.error.code).toBe("invalid_scene");
+    write("anybody.toml", 'device = "Bar"\n[[steps]]\nkey = "down"\n');
+    chmodSync(join(folder, "anybody.toml"), 0o666);
+    for (const name of ["link", "large", "anybody"])
+      expect([name, (await daemon.api("POST", `/scenes/${name}`)).body.error?.code]).toEqual([name, "invalid_scene"]);
     expect(done).toEqual([]);
   });
 
