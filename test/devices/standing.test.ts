@@ -1,5 +1,6 @@
 /** Where a device stands, with a clock and a neighbour table of the test. */
 import { describe, expect, test } from "bun:test";
+import type { DeviceRecord } from "../../src/devices/record.ts";
 import {
   initialStanding,
   type Observation,
@@ -13,8 +14,8 @@ import {
   standingWhenTrusted,
   withoutExpired,
 } from "../../src/devices/standing.ts";
-import { Trust, type TrustDependencies } from "../../src/devices/trust.ts";
-import type { Address } from "../../src/platforms/platform.ts";
+import { provesToBe, Trust, type TrustDependencies } from "../../src/devices/trust.ts";
+import type { Address, Sighting } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -209,4 +210,28 @@ describe("the neighbour table", () => {
     await registry.settled();
     expect(trust.doubt(record)).toBeNull();
   });
+});
+
+interface Shown {
+  readonly identity: string;
+  readonly provisional?: true;
+  readonly macs?: readonly string[];
+}
+
+test.each([
+  ["its own identity", { identity: "a" }, { identity: "a" }, true],
+  ["another identity", { identity: "b" }, { identity: "a" }, false],
+  ["only an address, where its identity is known", { identity: "a", provisional: true }, { identity: "a" }, false],
+  [
+    "the address that is all that is known of it",
+    { identity: "a", provisional: true },
+    { identity: "a", provisional: true },
+    true,
+  ],
+  ["only an address, and its MAC", { identity: "b", provisional: true, macs: ["m"] }, { identity: "a" }, true],
+  ["only an address, and another MAC", { identity: "b", provisional: true, macs: ["n"] }, { identity: "a" }, false],
+  ["only an address", { identity: "b", provisional: true }, { identity: "a" }, false],
+] as const)("T29 what shows %s", (_what, { macs = [], ...shown }: Shown, record: Shown, isIt) => {
+  const sighting = { ...shown, facts: { macs } } as unknown as Sighting;
+  expect(provesToBe(sighting, { ...record, macs: ["m"] } as unknown as DeviceRecord)).toBe(isIt);
 });
