@@ -1,6 +1,6 @@
 /** The token of /mcp: created once, readable by its owner alone. */
 import { beforeEach, expect, test } from "bun:test";
-import { chmodSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { isBearer, mcpToken, tokenFile } from "../../src/mcp/token.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -18,13 +18,19 @@ test("it is created once, also by simultaneous calls, and leaves no temporary fi
   expect(readdirSync(state)).toEqual(["mcp.token"]);
 });
 
-test("T35 a file that others could read, a link, and what is no token let nobody in", async () => {
+test("T35 a file that others could read or have written, a link, and what is no token let nobody in", async () => {
   const token = await mcpToken(state);
   chmodSync(tokenFile(state), 0o644);
   await expect(mcpToken(state)).rejects.toMatchObject({
     code: "config_invalid",
     hint: expect.stringContaining("--new"),
   });
+  chmodSync(tokenFile(state), 0o600);
+  // Only root can make a file of another user.
+  if (process.getuid?.() === 0) {
+    chownSync(tokenFile(state), 65_534, 65_534);
+    await expect(mcpToken(state)).rejects.toMatchObject({ code: "config_invalid" });
+  }
   rmSync(tokenFile(state));
   writeFileSync(join(state, "elsewhere"), `${token}\n`, { mode: 0o600 });
   symlinkSync(join(state, "elsewhere"), tokenFile(state));
