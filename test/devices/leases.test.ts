@@ -71,6 +71,9 @@ test("a token opens its own device, and does not stand in the way at others", as
       "own",
       "free",
     ]);
+  // Nor does it renew another's lease.
+  expect(await codeOf(leases.take("a", wanted("bob"), b, neverAborted))).toBe("device_leased");
+  expect((await leases.take("a", wanted("ada"), `${b}, ${a}`, neverAborted)).token).toBe(a);
   // A list of guesses is no way in.
   expect(admitted(leases, "a", [...Array(40).fill("guess"), a].join(","))).toBe("device_leased");
   await leases.release("b", b, false);

@@ -3,6 +3,7 @@ import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { type Discovered, idOf } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
+import { initialStanding } from "../../src/devices/standing.ts";
 import type { Facts } from "../../src/platforms/platform.ts";
 import { codeOf } from "../support/failure.ts";
 import { factsOf, sightingOf } from "../support/fake-platform.ts";
@@ -87,6 +88,25 @@ describe("a device that is seen", () => {
     expect(registry.get(record.id)).toMatchObject({ identity: "1", host: "192.0.2.2" });
     expect(registry.devices.map(({ id }) => id)).toEqual([record.id, other.id]);
     expect((await registry.merge(unnamed)).record).toEqual(other);
+  });
+
+  test("T24 where another was, without an identity, is that one only with its MAC address, if both tell one", async () => {
+    const known = await merge("1", { serial: null, macs: ["02:00:00:00:00:01"] });
+    const unnamed = (macs: string[]) => {
+      const one = found("192.0.2.1:8060", { serial: null, macs });
+      return { ...one, sighting: { ...one.sighting, provisional: true as const } };
+    };
+    expect((await registry.merge(unnamed(["02:00:00:00:00:01"]))).record.id).toBe(known.id);
+    expect((await registry.merge(unnamed(["02:00:00:00:00:02"]))).record.id).not.toBe(known.id);
+  });
+
+  test("T29 on probation is joined with others by the hardware ids that it had before", async () => {
+    const withId = (id: `uuid:${string}`) =>
+      registry.merge({ ...found("1"), sighting: { ...sightingOf("1"), ids: [id] } });
+    const { record } = await withId("uuid:before");
+    const probation = { reason: "moved", since: "2026-01-01T00:00:00.000Z" } as const;
+    await registry.setStanding(record.id, () => ({ ...initialStanding, probation }));
+    expect((await withId("uuid:now")).record.hardware_ids).toEqual(["uuid:before"]);
   });
 
   test("with texts of any length and any characters is kept within bounds", async () => {
