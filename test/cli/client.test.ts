@@ -1,8 +1,8 @@
 /** What a command says of a socket behind which there is no zapd that answers. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { chownSync, lchownSync, symlinkSync, writeFileSync } from "node:fs";
+import { chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { denoFlags } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { fullSocket } from "../support/full-socket.ts";
@@ -46,7 +46,7 @@ test("the socket that the config names is asked, in whichever way it is written 
 
 const noStranger = process.getuid?.() === 0 ? "" : " (skipped: only root can make a socket of another user)";
 test.skipIf(noStranger !== "")(
-  `T17 a socket of another user that the config names, or a link of theirs, is sent nothing; one that is named is asked${noStranger}`,
+  `T17 a socket of another user that the config names, or a link or a folder of theirs, is sent nothing; one that is named is asked${noStranger}`,
   async () => {
     const stranger = 65_534;
     const config = join(folder, "theirs.toml");
@@ -54,16 +54,20 @@ test.skipIf(noStranger !== "")(
     const link = join(folder, "link.sock");
     symlinkSync(socket, link);
     lchownSync(link, stranger, stranger);
+    const below = join(folder, "theirs", "link.sock");
+    mkdirSync(dirname(below));
+    symlinkSync(socket, below);
+    chownSync(dirname(below), stranger, stranger);
     const words = ["config", "set", "dev.vendor_password", "-", "--config", config];
     const refused = (path: string) => ({
       stdout: "",
       stderr: `zapd: the daemon's socket belongs to another user: ${path}.\n      Correct daemon.socket in ~/theirs.toml, or name the socket with --socket if you trust its owner\n`,
       status: 5,
     });
-    for (const path of [link, socket]) {
+    for (const path of [link, below, socket]) {
+      if (path === socket) chownSync(socket, stranger, stranger);
       writeFileSync(config, `daemon.socket = "${path}"\ndiscovery.interfaces = ["nowhere"]\n`);
       expect(await runZapd(words, { env, input: "secret\n" })).toEqual(refused(path));
-      chownSync(socket, stranger, stranger);
     }
     const doctor = await runZapd(["doctor", "--config", config], { env });
     expect(doctor.stdout).toStartWith(`FAIL  the control socket ~/`);
