@@ -1,7 +1,7 @@
 /** Holding keys from the page: a press is sent at once, and after half a second a `down` that is renewed until release. Also typing. */
 import { pressLimits } from "../api/limits.ts";
 import { addressOf, call, send } from "./calls.ts";
-import { attempt, type Entry, press } from "./store.ts";
+import { attempt, command, type Entry, press } from "./store.ts";
 import { announce } from "./ui/status.tsx";
 import type { Key } from "./words.ts";
 
@@ -111,7 +111,7 @@ export class Typing {
 /** Types a text. Resolves with whether the device accepted it. */
 export async function typeText(entry: Entry, text: string): Promise<boolean> {
   const count = [...text].length;
-  const result = await attempt(entry, "typing", () =>
+  const result = await command(entry, "typing", () =>
     call("pressKey", { id: entry.id, body: { key: `literal:${text}` } }),
   );
   if (result !== null && count > 1) announce(`${count} characters typed`);

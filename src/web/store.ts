@@ -17,17 +17,22 @@ export interface Entry {
   readonly pendingAction: Signal<string | null>;
   /** How far the last package is; `null` before the first report. */
   readonly install: Signal<EventOf<"install.progress"> | null>;
+  /** The command of this page that is under way. */
+  readonly commands: UnderWay;
 }
 
 /** `connecting`: no snapshot has arrived yet. `lost`: the page shows the last known state and reconnects by itself. */
 export type Connection = "connecting" | "live" | "lost";
 
-const notTurnedOn: Failure = {
+const notSent: Failure = {
   code: "device_busy",
-  message: "It was not turned on, because others took longer than a minute",
+  message: "It was not sent, because the commands before it took too long",
   hint: "Try again",
   reason: null,
 };
+
+/** What is under way; each resolves with the failure that those who wait for it share, or with `null`. */
+type UnderWay = Set<Promise<Failure | null>>;
 
 /** How many events the activity view keeps. */
 const maxEvents = 200;
@@ -163,6 +168,7 @@ function entryFrom(device: Device, state: State | null): Entry {
     refusal: signal(null),
     pendingAction: signal(null),
     install: signal(null),
+    commands: new Set(),
   };
 }
 
@@ -189,33 +195,66 @@ export async function attempt<T>(entry: Entry, description: string, work: () => 
   }
 }
 
-/** Presses a key once. */
-export function press(entry: Entry, key: Key, description: string): Promise<unknown> {
-  return attempt(entry, description, () => call("pressKey", { id: entry.id, body: { key } }));
+/**
+ * Runs a request once fewer than `max` are under way: a browser has six connections to the daemon, for all its tabs. It fails
+ * if that takes longer than `maxWaitMs`: what happens much later than it was asked for surprises.
+ */
+async function inTurn<T>(
+  underWay: UnderWay,
+  max: number,
+  maxWaitMs: number,
+  work: () => Promise<T>,
+  sharedFailure: (thrown: unknown) => Failure | null = () => null,
+): Promise<T> {
+  // The timer stands still while the machine sleeps; the time of day does not.
+  const timeout = new Promise<Failure>((resolve) => setTimeout(resolve, maxWaitMs, notSent));
+  const askedAt = Date.now();
+  while (underWay.size >= max) {
+    const failure = await Promise.race([...underWay, timeout]);
+    if (failure) throw new CallError(failure);
+    if (Date.now() - askedAt > maxWaitMs) throw new CallError(notSent);
+  }
+  const running = work();
+  const ended: Promise<Failure | null> = running.then(() => null, sharedFailure).finally(() => underWay.delete(ended));
+  underWay.add(ended);
+  return running;
 }
 
-/** A browser has six connections to the daemon, and turning on takes one for up to 45 s: at most three are for that. */
-const maxTurningOn = 3;
-const turningOn = new Set<Promise<unknown>>();
-/** A device that turns on much later than it was asked to surprises. */
-const maxWaitMs = 60_000;
+/** Failures of a device, or a daemon, that does not answer. */
+const silences: ReadonlySet<Failure["code"]> = new Set(["device_timeout", "device_unreachable", "no_answer"]);
+
+function silenceOf(thrown: unknown): Failure | null {
+  const failure = failureOf(thrown);
+  return failure && silences.has(failure.code) ? failure : null;
+}
+
+/**
+ * `attempt` for a command. The commands to one device go one after another, and with one that is not answered those behind
+ * it end: however often one that is silent is pressed, the others have the browser's connections. As in the daemon, a
+ * command waits at most 5 s (SECURITY.md R14).
+ */
+export function command<T>(entry: Entry, description: string, work: () => Promise<T>): Promise<T | null> {
+  return attempt(entry, description, () => inTurn(entry.commands, 1, 5_000, work, silenceOf));
+}
+
+/** Presses a key once. */
+export function press(entry: Entry, key: Key, description: string): Promise<unknown> {
+  return command(entry, description, () => call("pressKey", { id: entry.id, body: { key } }));
+}
+
+/** Turning on takes up to 45 s: at most three devices are being turned on. */
+const turningOn: UnderWay = new Set();
 
 /** Turns a device off if it is on, and on otherwise; does nothing if the device has no key for it. */
 export function pressPower(entry: Entry, isOn: boolean): void {
+  const { id } = entry;
   const key = powerKey(entry.device.peek(), isOn);
   if (key === undefined) return;
   if (isOn) void press(entry, key, "turning off");
-  else void attempt(entry, "turning on", () => turnOn(entry.id, key));
-}
-
-async function turnOn(id: string, key: Key): Promise<void> {
-  const pressedAt = performance.now();
-  while (turningOn.size >= maxTurningOn) await Promise.race(turningOn);
-  if (performance.now() - pressedAt > maxWaitMs) throw new CallError(notTurnedOn);
-  const turned = call("pressKey", { id, body: { key } });
-  const ended: Promise<unknown> = turned.catch(() => {}).then(() => turningOn.delete(ended));
-  turningOn.add(ended);
-  await turned;
+  else
+    void attempt(entry, "turning on", () =>
+      inTurn(turningOn, 3, 60_000, () => call("pressKey", { id, body: { key } })),
+    );
 }
 
 /** By device id, while a level is being set: the level to set next, or `null`. */
@@ -231,19 +270,19 @@ export async function setVolume(entry: Entry, level: number): Promise<void> {
   for (let next: number | null = level; next !== null; next = nextLevelById.get(id) ?? null) {
     nextLevelById.set(id, null);
     const body = { level: next };
-    await attempt(entry, "setting the volume", () => call("setVolume", { id, body }));
+    await command(entry, "setting the volume", () => call("setVolume", { id, body }));
   }
   nextLevelById.delete(id);
 }
 
 /** Changes the volume by one step. */
 export function stepVolume(entry: Entry, by: 1 | -1): void {
-  void attempt(entry, by > 0 ? "turning up" : "turning down", () =>
+  void command(entry, by > 0 ? "turning up" : "turning down", () =>
     call("setVolume", { id: entry.id, body: { step: by } }),
   );
 }
 
 /** Mutes or unmutes a device. */
 export function setMuted(entry: Entry, muted: boolean): void {
-  void attempt(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
+  void command(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
 }

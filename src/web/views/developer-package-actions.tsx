@@ -1,7 +1,7 @@
 /** Actions on the installed package: reload and remove. */
 import { useSignal } from "@preact/signals";
 import { call } from "../calls.ts";
-import { attempt, type Entry } from "../store.ts";
+import { command, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { announce } from "../ui/status.tsx";
@@ -13,7 +13,7 @@ export function Reload({ entry, text }: { readonly entry: Entry; readonly text: 
   const { params, problem } = paramsIn(text);
   const { isBusy, run } = useTask(async () => {
     const body = Object.keys(params).length > 0 ? { params } : {};
-    const result = await attempt(entry, "restarting it", () => call("reloadPackage", { id: entry.id, body }));
+    const result = await command(entry, "restarting it", () => call("reloadPackage", { id: entry.id, body }));
     if (result) announce(`${result.app.name} was restarted`);
   });
   return <Button label="Reload" icon="rotate-cw" busy={isBusy.value} withheld={problem ?? undefined} onPress={run} />;
@@ -27,7 +27,7 @@ export function Remove({ entry }: { readonly entry: Entry }) {
   };
   const remove = async () => {
     close();
-    const result = await attempt(entry, "removing the package", () => call("removePackage", { id: entry.id }));
+    const result = await command(entry, "removing the package", () => call("removePackage", { id: entry.id }));
     if (result) announce(`The package was removed from ${name}`);
   };
   return (

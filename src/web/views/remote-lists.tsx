@@ -4,7 +4,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import type { App, Device } from "../../api/client-types.ts";
 import { addressOf, call, type Failure, failureOf } from "../calls.ts";
-import { attempt, connection, type Entry, events } from "../store.ts";
+import { command, connection, type Entry, events } from "../store.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { useTask } from "../ui/task.ts";
@@ -72,7 +72,7 @@ export function Apps({ entry, device }: ListProps) {
               title={app.name}
               aria-current={app.id === shown ? "true" : undefined}
               onClick={() =>
-                void attempt(entry, `opening ${app.name}`, () => call("launchApp", { id, body: { app: app.id } }))
+                void command(entry, `opening ${app.name}`, () => call("launchApp", { id, body: { app: app.id } }))
               }
             >
               <AppIcon id={id} app={app} has={device.capabilities.includes("icons")} />
@@ -122,7 +122,7 @@ export function Inputs({ entry, device }: ListProps) {
               class="button"
               aria-pressed={input.id === shown}
               onClick={() =>
-                void attempt(entry, `switching to ${input.name}`, () =>
+                void command(entry, `switching to ${input.name}`, () =>
                   call("selectInput", { id, body: { input: input.id } }),
                 )
               }
@@ -153,7 +153,7 @@ export function Channels({ entry, device }: ListProps) {
               type="button"
               class="button"
               onClick={() =>
-                void attempt(entry, `switching to ${one.name}`, () =>
+                void command(entry, `switching to ${one.name}`, () =>
                   call("selectChannel", { id, body: { channel: one.id } }),
                 )
               }

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { addressOf, call } from "../calls.ts";
-import { applyPlayback, attempt, type Entry } from "../store.ts";
+import { applyPlayback, command, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { formatDuration, playingOf, positionOf } from "../words.ts";
@@ -25,7 +25,7 @@ export function Playing({ entry, device, state }: PlayingProps) {
     return can("playback") ? <p class="playing card muted">Nothing is playing, as far as it reports</p> : null;
   }
   const control = (what: "play" | "pause" | "next" | "previous") =>
-    void attempt(entry, what === "pause" ? "pausing" : what, () =>
+    void command(entry, what === "pause" ? "pausing" : what, () =>
       call("controlPlayback", { id: entry.id, body: { do: what } }),
     );
   const isPaused = playback.status === "paused";
@@ -100,7 +100,7 @@ function Position({
     for (let to: number | null = null; wanted.value !== null && wanted.value !== to; ) {
       to = wanted.value;
       const body = { do: "seek", position_ms: Math.round(to) } as const;
-      const result = await attempt(entry, "seeking", () => call("controlPlayback", { id: entry.id, body }));
+      const result = await command(entry, "seeking", () => call("controlPlayback", { id: entry.id, body }));
       if (result?.playback) applyPlayback(entry, result.playback);
     }
     wanted.value = null;

@@ -172,29 +172,66 @@ describeBrowser("many tabs", (browser) => {
 });
 
 describePage("a browser's six connections", (visit) => {
-  test("devices that are being turned on take three of them, and the next one is turned on once one of these is", async () => {
-    await using daemon = await startDaemonThatKnows(8);
+  /** The page of eight TVs; what it sends waits for an answer of this test. */
+  const visitHeld = async (daemon: TestDaemon) => {
     const { page } = await visit(daemon.port, {
       opened: (page) =>
         void page.evaluateOnNewDocument(() => {
           const ask = fetch;
-          const sent: (() => void)[] = [];
+          const sent: ((answer: unknown) => void)[] = [];
           globalThis.fetch = ((address: string, init: RequestInit) => {
             if (init.method !== "POST") return ask(address, init);
-            return new Promise((answer) => sent.push(() => answer(Response.json({ ok: true, data: {} }))));
+            return new Promise((resolve) => sent.push((answer) => resolve(Response.json(answer))));
           }) as typeof fetch;
           Object.assign(globalThis, { sent });
         }),
     });
-    const count = () => page.evaluate(() => (globalThis as unknown as { sent: unknown[] }).sent.length);
+    const count = async () => {
+      await listens(page);
+      return page.evaluate(() => (globalThis as unknown as { sent: unknown[] }).sent.length);
+    };
+    const answer = (at: number, given: unknown = { ok: true, data: {} }) =>
+      page.evaluate(
+        (at, given) => (globalThis as unknown as { sent: ((_: unknown) => void)[] }).sent[at]?.(given),
+        at,
+        given,
+      );
+    return { page, count, answer };
+  };
+
+  test("devices that are being turned on take three of them, and the next one is turned on once one of these is, but not after a sleep", async () => {
+    await using daemon = await startDaemonThatKnows(8);
+    const { page, count, answer } = await visitHeld(daemon);
     for (let n = 0; n < 5; n++) await pressNamed(page, `Turn on TV ${n}`);
-    await listens(page);
     expect(await count()).toBe(3);
-    await page.evaluate(() => (globalThis as unknown as { sent: (() => void)[] }).sent[1]?.());
-    await until(page, "the fourth is sent", () => (globalThis as unknown as { sent: unknown[] }).sent.length > 3);
-    await listens(page);
+    await answer(1);
+    expect(await count()).toBe(4);
+    await page.evaluate(() => {
+      const now = Date.now() + 61_000;
+      Date.now = () => now;
+    });
+    await answer(0);
+    await shows(page, "It was not sent");
     expect(await count()).toBe(4);
     // Before its daemon.
+    await page.close();
+  }, 60_000);
+
+  test("a device takes one of them, however often it is pressed; with a press that it does not answer those behind it end", async () => {
+    await using daemon = await startDaemonThatKnows(8);
+    const { page, count, answer } = await visitHeld(daemon);
+    await page.click(".set-name");
+    await shows(page, "Keyboard on");
+    await listens(page);
+    for (let n = 0; n < 5; n++) await page.keyboard.press("ArrowDown");
+    expect(await count()).toBe(1);
+    await answer(0);
+    expect(await count()).toBe(2);
+    await answer(1, { ok: false, error: { code: "device_timeout", message: "It did not answer" } });
+    await shows(page, "It did not answer");
+    expect(await count()).toBe(2);
+    await page.keyboard.press("ArrowDown");
+    expect(await count()).toBe(3);
     await page.close();
   }, 60_000);
 });
