@@ -85,9 +85,29 @@ export function Apps({ entry, device }: ListProps) {
   );
 }
 
+/** By line, when its last icon so far has loaded. Two at a time: the icons of a slow device must not take the browser's six connections. */
+const iconLines = [Promise.resolve(), Promise.resolve()];
+
 /** The icon of an app, or its first letter if it has none. */
 function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; readonly has: boolean }) {
   const isMissing = useSignal(false);
+  const address = useSignal<string | undefined>(undefined);
+  const ended = useRef(() => {});
+  useEffect(() => {
+    if (!has) return;
+    let isGone = false;
+    const [line = Promise.resolve()] = iconLines.splice(0, 1);
+    const load = (resolve: () => void) => {
+      ended.current = resolve;
+      if (isGone) resolve();
+      else address.value = addressOf("getIcon", { id, app: app.id, query: { missing: "empty" } });
+    };
+    iconLines.push(line.then(() => new Promise(load)));
+    return () => {
+      isGone = true;
+      ended.current();
+    };
+  }, [has]);
   if (!has || isMissing.value)
     return (
       <span class="app-letter" aria-hidden="true">
@@ -97,11 +117,12 @@ function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; rea
   return (
     <img
       alt=""
-      loading="lazy"
       decoding="async"
-      src={addressOf("getIcon", { id, app: app.id, query: { missing: "empty" } })}
+      src={address.value}
+      onLoad={() => ended.current()}
       onError={() => {
         isMissing.value = true;
+        ended.current();
       }}
     />
   );

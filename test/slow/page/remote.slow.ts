@@ -344,6 +344,28 @@ describePage("the remote", (visit) => {
     expect(await gone.axe()).toEqual([]);
   }, 60_000);
 
+  test("icons are loaded two at a time: those of a slow set leave the browser's connections to the keys", async () => {
+    const held: HTTPRequest[] = [];
+    const { page } = await visit(demo.port(), {
+      at: at("Living Room"),
+      async opened(page) {
+        await page.setRequestInterception(true);
+        page.on("request", (request) => {
+          if (request.url().includes("/icon?")) held.push(request);
+          else void request.continue();
+        });
+      },
+    });
+    await shows(page, "Hulu");
+    await listens(page);
+    expect(held.length).toBe(2);
+    await held[0]?.respond({ status: 204 });
+    await eventually("the next is asked for", () => held.length > 2);
+    await listens(page);
+    expect(held.length).toBe(3);
+    await page.close();
+  }, 60_000);
+
   test("power is asked for before it is pressed", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     await shows(page, "Turn off");
