@@ -41,13 +41,17 @@ describe("the answers of 1.2", () => {
   for (const mode of ["enabled", "permissive", "limited", "disabled"] satisfies AccessMode[])
     test(mode, async () => {
       for (const [method, path, open, limited, disabled] of TABLE) {
-        const set = await plugIn({ access: mode, developer: { password: "secret" } });
+        const told: string[] = [];
+        const onEvent = ({ type }: { type: string }) => void told.push(type);
+        const set = await plugIn({ access: mode, developer: { password: "secret" }, onEvent });
         const cell = mode === "limited" ? limited : mode === "disabled" ? disabled : open;
         const [status, body] = typeof cell === "number" ? [cell, undefined] : cell;
         const reply = await fetch(`http://${set.host}:${set.port}${path}`, { method });
         expect([method, path, reply.status]).toEqual([method, path, status]);
         if (body !== undefined) expect([path, await reply.text()]).toEqual([path, body]);
         expect(reply.headers.get("server")).toBe("Roku/15.2.4 UPnP/1.0 Roku/15.2.4");
+        // The demo prints what is told, and reads are polled.
+        if (method === "GET") expect([path, told]).toEqual([path, []]);
         await set.stop();
       }
     });

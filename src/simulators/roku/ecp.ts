@@ -49,7 +49,8 @@ function respond(model: Model, request: Request): HttpResponse {
   // Limited mode reports an unknown key or app before its own refusal (1.2).
   const fault = model.access === "limited" ? route.fault?.(model, rest) : null;
   if (fault) return { status: fault };
-  model.emit("refused", refusalText(model.access, path, words ?? []));
+  // What is read is asked for again and again while somebody looks, and would bury what is done to the set.
+  if (request.method === "POST") model.emit("refused", refusalText(model.access, path, words ?? []));
   return refusal;
 }
 
