@@ -324,7 +324,7 @@ describePage("the house", (visitAt) => {
     await api("PATCH", `/devices/${demo.idOf("Kitchen")}`, { name: "Kitchen", labels: [] });
   }, 60_000);
 
-  test("where the person chose the colours, the entry of a menu that has the focus is seen", async () => {
+  test("where the person chose the colours, the entry of a menu that has the focus is seen, and so is the text of the main button", async () => {
     const { page } = await visit();
     const session = await page.createCDPSession();
     await session.send("Emulation.setEmulatedMedia", { features: [{ name: "forced-colors", value: "active" }] });
@@ -333,5 +333,9 @@ describePage("the house", (visitAt) => {
       const { activeElement: own } = document;
       return own?.role === "menuitem" && getComputedStyle(own).outlineStyle === "solid";
     });
+    await page.keyboard.press("Escape");
+    await pressNamed(page, "Add by address");
+    // Else the text would get a plate in the colour of the canvas, which is often its own.
+    expect(await page.$eval(".button.primary", (own) => getComputedStyle(own).forcedColorAdjust)).toBe("none");
   }, 60_000);
 });
