@@ -80,8 +80,9 @@ function statusWords({ isLive, failure }: Log, status: Device["status"]): string
   return failure.value ? "cannot be read now" : "opening …";
 }
 
-function emptyWords({ isLive }: Log, kept: readonly LogLine[], wanted: Signal<string>): string {
+function emptyWords({ isLive, lines }: Log, kept: readonly LogLine[], wanted: Signal<string>): string {
   if (kept.length > 0) return `No line contains “${wanted.value.trim()}”.`;
+  if (lines.value.length > 0) return "Cleared. New output appears here.";
   return isLive.value ? "Nothing was printed yet. The output of the package appears here." : "";
 }
 

@@ -97,6 +97,7 @@ describePage("the developer view", (visitAt) => {
       await shows(page, "copied");
       expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(shown.join("\n"));
       await pressNamed(page, "Clear");
+      await shows(page, "Cleared.");
       expect(await consoleLines(page)).toEqual([]);
     }, 60_000);
 
