@@ -72,7 +72,9 @@ export function AddForm({ close }: { readonly close?: () => void }) {
     const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
     updateDevice(device);
     announce(`${device.name} was added`);
-    close?.();
+    if (close) close();
+    // The form goes with the empty house.
+    else focusTitle();
   };
   return (
     <Form

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
 import { createZapd } from "../../../src/zapd.ts";
-import { look, noBrowser, pressNamed, shows, startBrowser } from "../../support/browser.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, write } from "../../support/browser.ts";
 import { until } from "../../support/http-device.ts";
 
 test.skipIf(noBrowser !== null)(
@@ -35,10 +35,12 @@ test.skipIf(noBrowser !== null)(
       const { page, problems, axeEverywhere } = looked;
       await shows(page, "No televisions yet");
       expect(await axeEverywhere()).toEqual([]);
-      const add = { method: "POST", body: JSON.stringify({ host: set.host, port: set.port, name: "Den" }) };
-      expect((await fetch(`http://127.0.0.1:${server.port}/a/tv/v1/devices`, add)).status).toBe(200);
-      await shows(page, "Den");
-      await pressNamed(page, "Mute Den");
+      await write(page, "Address", `${set.host}:${set.port}`);
+      await page.keyboard.press("Enter");
+      await shows(page, "Embedded was added");
+      // The form that had it is gone.
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("House");
+      await pressNamed(page, "Mute Embedded");
       await until("it is pressed", () => set.keys.length > 0);
       expect(set.keys).toEqual(["VolumeMute"]);
       expect(await problems()).toEqual([]);
