@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { focusTitle } from "../route.ts";
 import { Button } from "./button.tsx";
 
 interface DialogProps {
@@ -16,9 +17,16 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   // Runs before the effects of its children: a field can take the focus only in an open dialog.
   useLayoutEffect(() => {
     const element = dialog.current;
+    const { activeElement: opener, body } = document;
     element?.showModal();
-    // Only `close` restores the focus; removing an open dialog does not.
-    return () => element?.close();
+    return () => {
+      // Only `close` restores the focus; removing an open dialog does not.
+      element?.close();
+      requestAnimationFrame(() => {
+        // The opener may be gone, as the button that pairs is once that is done.
+        if (opener !== body && document.activeElement === body) focusTitle();
+      });
+    };
   }, []);
   return (
     <dialog

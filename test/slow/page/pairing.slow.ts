@@ -49,11 +49,12 @@ describePage("pairing", (visit) => {
       expect(await page.content()).not.toContain(shown());
     }, 60_000);
 
-    test("a prompt that is accepted at the set: it is in", async () => {
+    test("a prompt that is accepted at the set: it is in, and the focus goes on from the title", async () => {
       const { page } = await visit(demo.port(), { at: at("Kitchen") });
-      await pressNamed(page, "Pair Kitchen");
+      await (await page.waitForSelector('[aria-label="Pair Kitchen"]'))?.press("Enter");
       await shows(page, "Live TV");
       await isClosed(page);
+      await until(page, "the title has the focus", () => document.activeElement?.tagName === "H1");
     }, 60_000);
   });
 
