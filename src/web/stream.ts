@@ -49,25 +49,27 @@ let lastId: string | null = null;
 let isLeading = false;
 let channel: BroadcastChannel | null = null;
 
-/** Makes this tab the one that follows the daemon for all. */
-function lead(): void {
-  isLeading = true;
-  void follow();
-}
-
 /** Starts following the daemon. Call it once. */
 export function startStream(): void {
   // Two daemons may be mounted below different paths of one origin; their tabs must not share a channel.
   const name = `zapd ${new URL("v1/events", document.baseURI).pathname}`;
-  if (!("locks" in navigator)) return lead();
-  channel = new BroadcastChannel(name);
-  channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onTabMessage(data);
-  sendToTabs({ say: "hello" });
-  void navigator.locks.request(name, () => {
-    lead();
-    // The lock is held until the tab closes.
-    return new Promise<never>(() => {});
-  });
+  const isShared = "locks" in navigator;
+  if (isShared) {
+    channel = new BroadcastChannel(name);
+    channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onTabMessage(data);
+  }
+  const join = () => {
+    const frozen = new AbortController();
+    // A frozen tab forwards nothing, so it leaves the lock to another.
+    document.addEventListener("freeze", () => frozen.abort(), { once: true });
+    const { signal } = frozen;
+    sendToTabs({ say: "hello" });
+    const led = isShared ? navigator.locks.request(name, { signal }, () => follow(signal)) : follow(signal);
+    // It was frozen while it waited.
+    led.catch(() => {});
+  };
+  document.addEventListener("resume", join);
+  join();
 }
 
 function sendToTabs(message: TabMessage): void {
@@ -111,8 +113,10 @@ function receiveEvent(event: Followed): void {
   if (event.type === "snapshot" && event.last) setConnection("live");
 }
 
-/** Follows the daemon until the tab closes, and reconnects whenever the stream ends. */
-async function follow(): Promise<never> {
+/** Makes this tab the one that follows the daemon for all, until it is frozen or closed. Reconnects whenever the stream ends. */
+async function follow(frozen: AbortSignal): Promise<void> {
+  isLeading = true;
+  const end = new Promise((resolve) => frozen.addEventListener("abort", resolve));
   let delayMs = firstReconnectDelayMs;
   let wantsHistory = true;
   for (;;) {
@@ -122,7 +126,8 @@ async function follow(): Promise<never> {
       const stop = new AbortController();
       const query = lastId === null ? {} : { since: lastId };
       const silence = setTimeout(() => stop.abort(), silenceTimeoutMs);
-      const body = await openLines(addressOf("events", { query }), stop.signal).finally(() => clearTimeout(silence));
+      const signal = AbortSignal.any([stop.signal, frozen]);
+      const body = await openLines(addressOf("events", { query }), signal).finally(() => clearTimeout(silence));
       let sliceStart = performance.now();
       for await (const line of linesOf(body, stop)) {
         delayMs = firstReconnectDelayMs;
@@ -150,10 +155,12 @@ async function follow(): Promise<never> {
       // Any failure is retried, and shown meanwhile.
       if (error instanceof CallError) because = error.failure;
     }
+    if (frozen.aborted) break;
     setConnectionForAllTabs("lost", because);
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    await Promise.race([end, new Promise((resolve) => setTimeout(resolve, delayMs))]);
     delayMs = Math.min(maxReconnectDelayMs, 2 * delayMs);
   }
+  isLeading = false;
 }
 
 function setConnectionForAllTabs(now: "live" | "lost", because?: Failure): void {

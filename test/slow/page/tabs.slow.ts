@@ -89,6 +89,19 @@ describeBrowser("many tabs", (browser) => {
     await allShow("Loft");
   }, 60_000);
 
+  test("the one that leads is frozen: another goes on, and it is live again once it is awake", async () => {
+    const leader = open.find(({ page }) => page === streams[1]?.page);
+    const session = await leader?.page.createCDPSession();
+    await session?.send("Page.setWebLifecycleState", { state: "frozen" });
+    await rename("Hall");
+    await Promise.all(open.filter((one) => one !== leader).map(({ page }) => shows(page, "Hall")));
+    await session?.send("Page.setWebLifecycleState", { state: "active" });
+    await allShow("Hall");
+    await rename("Loft");
+    await allShow("Loft");
+    expect(streams.length).toBe(3);
+  }, 60_000);
+
   test("the daemon goes: the last picture stays, and says so; it comes back by itself", async () => {
     await daemon.stop();
     await allShow("zapd does not answer; trying again");
