@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { call } from "../calls.ts";
 import { focusTitle } from "../route.ts";
-import { type Entry, updateDevice } from "../store.ts";
+import { type Entry, entries, updateDevice } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Field } from "../ui/field.tsx";
@@ -69,9 +69,10 @@ export function AddForm({ close }: { readonly close?: () => void }) {
   const name = useSignal("");
   const submit = async () => {
     const given = name.value.trim();
+    const known = entries.peek();
     const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
     updateDevice(device);
-    announce(`${device.name} was added`);
+    announce(`${device.name} was ${known.some(({ id }) => id === device.id) ? "already known" : "added"}`);
     if (close) close();
     // The form goes with the empty house.
     else focusTitle();

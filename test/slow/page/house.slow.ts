@@ -123,6 +123,10 @@ describePage("the house", (visitAt) => {
       "it says who did not answer",
       () => document.querySelector("dialog .refusal")?.textContent?.includes("127.9.9.9") ?? false,
     );
+    const { host, port } = await api("GET", "/devices/Workbench");
+    await write(page, "Address", `${host}:${port}`);
+    await pressNamed(page, "Add");
+    await shows(page, "Workbench was already known");
   }, 60_000);
 
   test("why a search failed stays until it is dismissed", async () => {
