@@ -7,7 +7,8 @@ import type { Key } from "./words.ts";
 
 /** A press that lasts this long becomes a hold. */
 const holdAfterMs = 500;
-/** The daemon releases a key 2 s after the last `down`. */
+/** The daemon releases a key so long after the last `down`. */
+const releasedAfterMs = 2_000;
 const renewEveryMs = 700;
 /** A device that has not accepted a `down` by then does not answer; the daemon itself would wait for it to wake. */
 const downTimeoutMs = 1_200;
@@ -57,11 +58,20 @@ export function holdKey(entry: Entry, key: Key): () => void {
     clearInterval(timer);
     if (signal.aborted && !isUp) announce(`${device.name} did not answer, so the key was released`);
   };
+  let heldAt = Date.now();
+  // After a sleep of the machine, which has released the key, who held it may have let go unseen.
+  const hasSlept = () => Date.now() - heldAt > releasedAfterMs;
+  const renew = () => {
+    if (hasSlept()) return clearInterval(timer);
+    heldAt = Date.now();
+    void down();
+  };
   let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(async () => {
     // A key whose press was refused is not held.
-    if ((await firstPress) === null || isUp) return;
-    void down();
-    timer = setInterval(() => void down(), renewEveryMs);
+    if (hasSlept() || (await firstPress) === null || isUp) return;
+    heldAt = Date.now();
+    renew();
+    timer = setInterval(renew, renewEveryMs);
   }, holdAfterMs);
   return () => {
     if (isUp) return;

@@ -210,8 +210,8 @@ test("R13 no duration is measured by the time of day", () => {
     /src\/devices\/leases\.ts: const left = Date\.parse\(until\) - Date\.now\(\);/,
     /src\/cli\/with-lease\.ts: const leftMs = Date\.parse\(until\) - Date\.parse\(taken\.until\)/,
     /src\/system\/text\.ts: return shortTime\(/,
-    // The page knows no other clock that counts the machine's sleep. A clock set forward sends nothing; the timer bounds the wait.
-    /src\/web\/store\.ts: .*askedAt/,
+    // The page knows no other clock that counts the machine's sleep. A clock that is set sends nothing, and timers bound the waits.
+    /src\/web\/(store|holding)\.ts: .*(askedAt|heldAt)/,
     // When a message was sent, only its sender's clock says.
     /src\/mqtt\/commands\.ts: const (at = typeof sentAt|age = Date\.now\(\) - at;)/,
     /zapd: String\(Date\.now\(\)\)/,

@@ -62,6 +62,17 @@ describeBrowser("a held key", (browser) => {
     expect(await looked.problems()).toEqual([]);
   }, 60_000);
 
+  test("the machine has slept: it is not held on", async () => {
+    await looked.page.evaluate(() => {
+      const { now } = Date;
+      Date.now = () => now() + 15_000;
+    });
+    // As the daemon did not sleep, it waits for the renewal that does not come.
+    await stopped(3_000);
+    await looked.page.mouse.up();
+    expect(await looked.problems()).toEqual([]);
+  }, 60_000);
+
   test("the tab is closed", async () => {
     await looked.close();
     await stopped();
