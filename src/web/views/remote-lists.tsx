@@ -91,22 +91,18 @@ const iconLines = [Promise.resolve(), Promise.resolve()];
 /** The icon of an app, or its first letter if it has none. */
 function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; readonly has: boolean }) {
   const isMissing = useSignal(false);
-  const address = useSignal<string | undefined>(undefined);
-  const ended = useRef(() => {});
+  const image = useRef<HTMLImageElement>(null);
   useEffect(() => {
-    if (!has) return;
-    let isGone = false;
+    const load = (ended: () => void) => {
+      const { current: own } = image;
+      // It was left meanwhile. One that is loading keeps its place: browsers load on when an image is removed.
+      if (own === null) return ended();
+      own.addEventListener("load", ended);
+      own.addEventListener("error", ended);
+      own.src = addressOf("getIcon", { id, app: app.id, query: { missing: "empty" } });
+    };
     const [line = Promise.resolve()] = iconLines.splice(0, 1);
-    const load = (resolve: () => void) => {
-      ended.current = resolve;
-      if (isGone) resolve();
-      else address.value = addressOf("getIcon", { id, app: app.id, query: { missing: "empty" } });
-    };
     iconLines.push(line.then(() => new Promise(load)));
-    return () => {
-      isGone = true;
-      ended.current();
-    };
   }, [has]);
   if (!has || isMissing.value)
     return (
@@ -116,13 +112,11 @@ function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; rea
     );
   return (
     <img
+      ref={image}
       alt=""
       decoding="async"
-      src={address.value}
-      onLoad={() => ended.current()}
       onError={() => {
         isMissing.value = true;
-        ended.current();
       }}
     />
   );
