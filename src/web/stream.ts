@@ -1,7 +1,7 @@
 /**
  * One event stream for all tabs: a browser opens at most six connections to a host, so a seventh tab with its own stream
  * would hang. The tab that holds the lock is the leader: it follows the daemon and forwards the events to the other tabs.
- * When it closes, the next tab gets the lock and resumes from the last event.
+ * When it closes or is frozen, the next tab gets the lock and resumes from the last event.
  */
 import type { Followed } from "../api/client-types.ts";
 import { addressOf, CallError, type Failure, noAnswer, readAnswer, send } from "./calls.ts";
