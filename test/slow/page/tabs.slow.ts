@@ -233,7 +233,7 @@ describePage("a browser's six connections", (visit) => {
   test("a device takes one of them, however often it is pressed; with a press that it does not answer those behind it end", async () => {
     await using daemon = await startDaemonThatKnows(8);
     const { page, count, answer } = await visitHeld(daemon);
-    await page.click(".set-name");
+    await (await page.waitForSelector(".set-name"))?.click();
     await shows(page, "Keyboard on");
     await listens(page);
     for (let n = 0; n < 5; n++) await page.keyboard.press("ArrowDown");
