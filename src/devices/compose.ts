@@ -2,7 +2,8 @@
  * Several endpoints, one device: which records are one device, in which order they are tried, and how their states
  * are merged. Pure: depends only on the records as they are now, so the order in which they were found does not matter.
  */
-import type { Composition, PlatformState } from "../platforms/platform.ts";
+import type { Composition, PlatformState, Power } from "../platforms/platform.ts";
+import { isPowerOff } from "./presence.ts";
 import type { DeviceRecord } from "./record.ts";
 
 /** The state from one endpoint of a device, and the parts that the endpoint pushes. */
@@ -300,7 +301,7 @@ export function sortByPlatform<T>(
 
 /**
  * Merges a device's state part by part. Of the sources that have a part, those that reach the whole device come first, then
- * those that push the part, then the order given.
+ * those that push the part, then the order given. Once the device is off, a part of it plays nothing.
  */
 export function mergeStates<State extends object>(
   first: StateSource<State>,
@@ -309,7 +310,11 @@ export function mergeStates<State extends object>(
   if (others.length === 0) return first.state;
   const sources = [first, ...others];
   const parts = [...new Set(sources.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
-  const hasPart = ({ state }: StateSource<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
+  const isOff = sources.some(
+    ({ state, isPartial }) => !isPartial && "power" in state && isPowerOff(state.power as Power),
+  );
+  const hasPart = ({ state, isPartial }: StateSource<State>, part: keyof State) =>
+    !(isOff && isPartial && part === "playback") && (state[part] ?? "unknown") !== "unknown";
   const merged = { ...first.state };
   for (const part of parts) {
     const all = sources.filter((one) => hasPart(one, part));
