@@ -22,6 +22,7 @@ import type { Task } from "./task.ts";
 type EndpointSetDependencies = Pick<DeviceDependencies, "registry" | "trust" | "endpointOf">;
 type Needs = Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">;
 
+const ofKeys: ReadonlySet<Capability> = new Set(["keys", "hold"]);
 const platformOf = (endpoint: Endpoint) => endpoint.record.platform;
 
 export class EndpointSet {
@@ -52,7 +53,8 @@ export class EndpointSet {
 
   /** What works on the device now. */
   get capabilities(): readonly Capability[] {
-    return capabilities.filter((one) => this.all.some((endpoint) => endpoint.has(one)));
+    const own = this.#withDeviceKeys;
+    return capabilities.filter((one) => (ofKeys.has(one) ? own : this.all).some((endpoint) => endpoint.has(one)));
   }
 
   /** What the device can do, known without a connection. */

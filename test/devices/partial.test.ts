@@ -185,10 +185,11 @@ test("its state comes second for the parts that another endpoint knows better, a
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
   withRegistry(async (registry, path) => {
     const [tv, part] = [new FakeSet(), new FakeSet()];
+    const withheld = new Set<Capability>();
     const platform = (name: string, set: FakeSet, has: readonly Capability[], keys: readonly ("home" | "stop")[]) =>
       fakePlatform({
         name,
-        describe: () => ({ has: new Set(has), withheld: new Set(), keys: new Set(keys) }),
+        describe: () => ({ has: new Set(has), withheld: name === "alpha" ? withheld : new Set(), keys: new Set(keys) }),
         connect: () => ({
           ...set.connection(),
           media: { play: (item, signal) => set.do(`play ${item.url}`, signal, undefined) },
@@ -208,6 +209,10 @@ test("it takes what the device lacks, and no key of one that has keys of its own
       await pressKey(den, "home", now);
       await expect(pressKey(den, "stop", now)).rejects.toMatchObject({ code: "unsupported_key" });
       expect([tv.done, part.done]).toEqual([["home"], []]);
+      withheld.add("keys").add("hold");
+      await registry.change(den.id, { name: "Unpaired" });
+      const unpaired = devices.find("Unpaired").describe();
+      expect(unpaired).toMatchObject({ keys: [], capabilities: ["state", "media"], withheld: [{}, {}] });
     } finally {
       devices.close();
     }
