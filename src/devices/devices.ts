@@ -140,7 +140,10 @@ export class Devices {
   /** An endpoint of a device has changed what the API shows. */
   #changed(recordId: string): void {
     const record = this.#deps.registry.deviceOf(recordId);
-    if (record) this.#feed.publishDevice(this.deviceOf(record).describe());
+    if (!record) return;
+    const device = this.deviceOf(record);
+    this.#feed.publishDevice(device.describe());
+    device.lastState.presenceChanged();
   }
 
   #registryChanged(): void {

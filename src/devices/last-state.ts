@@ -27,6 +27,7 @@ export class LastState {
   /** The command that runs, or the one that ended last. */
   command: { readonly id: string; readonly endedAt: number } | undefined;
   #fullReads = 0;
+  #isObserving = false;
   /** Publishes what was observed during the first full read, once that has ended. */
   #publishLater: (() => unknown) | undefined;
 
@@ -64,7 +65,7 @@ export class LastState {
     const { all, leading, power } = this.#deps.endpoints();
     const reporterOf = (part: "app" | "playback") =>
       all.find(({ presence }) => parts[part] != null && presence.state[part] === parts[part]) ?? leading;
-    return this.show({ ...unknownState, power, ...parts }, reporterOf("app"), {
+    return this.show({ ...unknownState, ...parts, power }, reporterOf("app"), {
       observedAt: this.#observedAt,
       positionAt: reporterOf("playback").presence.positionAt,
     });
@@ -96,24 +97,40 @@ export class LastState {
   /** Takes what an endpoint reports; nothing else writes the last state. */
   observe(patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint): void {
     if (!endpoint.isKnown) return;
+    this.#isObserving = true;
     endpoint.presence.noteState(patch, cause);
+    this.#isObserving = false;
     this.#observedAt = new Date().toISOString();
-    const { view, parts } = this;
+    const { view } = this;
     if (view === null) return;
-    // Published before the first full read has ended, parts not yet read would look as if there were nothing.
-    const isIncomplete = this.#fullReads > 0 && stateParts.some((part) => parts[part] === undefined);
+    const isIncomplete = this.#isIncomplete;
     this.#publishLater = isIncomplete ? () => endpoint.isKnown && this.#publish(cause) : undefined;
     if (!isIncomplete) this.#publish(cause);
     for (const observer of this.#observers) observer(view);
   }
 
+  /** It answers, or no longer: what is known of its power may have changed. The other parts are as old as they were. */
+  presenceChanged(): void {
+    const { view } = this;
+    if (!this.#isObserving && !this.#isIncomplete && view !== null) this.#publishView(view, "poll");
+  }
+
+  /** Published before the first full read has ended, parts not yet read would look as if there were nothing. */
+  get #isIncomplete(): boolean {
+    const { parts } = this;
+    return this.#fullReads > 0 && stateParts.some((part) => parts[part] === undefined);
+  }
+
   #publish(cause: Cause): void {
     this.#publishLater = undefined;
     const { view } = this;
-    if (view === null) return;
+    if (view !== null) this.#deps.onObserved(this.#publishView(view, cause));
+  }
+
+  #publishView(view: State, cause: Cause): boolean {
     const { id, endedAt } = this.command ?? { id: undefined, endedAt: 0 };
     const actionId = performance.now() - endedAt < effectWindowMs ? id : undefined;
-    this.#deps.onObserved(this.#deps.feed.publishState(this.#deps.deviceId, view, cause, actionId));
+    return this.#deps.feed.publishState(this.#deps.deviceId, view, cause, actionId);
   }
 
   async readFully(read: () => Promise<State>): Promise<State> {

@@ -74,6 +74,28 @@ test("a part not observed yet counts as empty neither for a wait nor in events",
   await house.remove();
 });
 
+test.each([
+  ["standby", "off"],
+  ["on", "unknown"],
+] as const)(
+  "one that was last %s and no longer answers is %s, in its state and its events, too",
+  async (before, power) => {
+    const house = await openHouse();
+    house.set.state = { ...idle, power: before };
+    const record = await house.add("Silent");
+    const device = house.devices.deviceOf(record);
+    await device.state(neverAborted);
+    const events = house.devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: null });
+    house.devices.endpointOf(record).presence.noteNoAnswer();
+    expect((await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null"))).toMatchObject([
+      { changed: ["power"], state: { power } },
+    ]);
+    expect(device.lastState.view?.power).toBe(device.describe().power);
+    events.close();
+    await house.remove();
+  },
+);
+
 test("a command after which power is unknown has it polled, even if it is pushed: it may be unchanged", async () => {
   const looks: (readonly StatePart[] | null)[] = [];
   const state = {
