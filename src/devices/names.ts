@@ -73,8 +73,9 @@ export function resolveName<D extends NamedDevice>(
     if (found) return found;
   }
   if (text === defaultWord) return null;
-  const exact = devices.find((device) => device.name === text);
-  if (exact) return exact;
+  // In a file that was edited by hand, two may have one name.
+  const [exact, ...others] = devices.filter((device) => device.name === text);
+  if (exact && others.length === 0) return exact;
   const alike = devices.filter((device) => caseFolded(device.name) === caseFolded(text));
   if (alike.length > 1) {
     throw new ZapdError(

@@ -128,6 +128,7 @@ describe("the device meant by a path", () => {
     expect(find("TV", alike)).toBe(alike[1]);
     expect(find("tv", alike)).toBe(alike[0]);
     expect(find("Tv", alike)).toBe("ambiguous_device");
+    expect(find("TV", named("TV", "TV"))).toBe("ambiguous_device");
   });
 
   test("an id comes before a name; an unknown id is no device", () => {
