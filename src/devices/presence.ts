@@ -88,6 +88,8 @@ export class Presence {
     const at = performance.now();
     this.#unreachableAt = { host, port, at };
     if (reported !== undefined) this.#pushedOffAt = at;
+    const isSeenOff = this.#state.power !== undefined && isPowerOff(reported ?? power);
+    if (isSeenOff) this.#state = { ...this.#state, ...offState };
     this.#set({ status: "offline", last_seen, power: reported ?? power });
   }
 

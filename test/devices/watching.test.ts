@@ -88,7 +88,7 @@ test.each([
     const events = house.devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: null });
     house.devices.endpointOf(record).presence.noteNoAnswer();
     expect((await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null"))).toMatchObject([
-      { changed: ["power"], state: { power } },
+      { state: { power, ...(power === "off" && { screensaver: null, volume: null }) } },
     ]);
     expect(device.lastState.view?.power).toBe(device.describe().power);
     events.close();
