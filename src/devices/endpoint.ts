@@ -184,9 +184,12 @@ export class Endpoint {
     const known = this.#derivedCache;
     if (known?.from === record && known.learned === this.#learned) return known;
     const isPaired = this.#deps.credentials.has(this.id);
-    const current = this.#learned ? withLearned(record, this.#learned, []) : record;
+    let current = this.#learned ? withLearned(record, this.#learned, []) : record;
     const platform = this.#platform;
     const description = platform ? descriptionOf(current, platform, isPaired) : noDescription;
+    // Its secret was lost with the credentials file.
+    if (current.access === "full" && !isPaired && description.withheld.has("keys"))
+      current = { ...current, access: "unpaired" };
     const { has, withheld } = description;
     const working = capabilities.filter((one) => has.has(one) && !withheld.has(one));
     const takes = (key: Key) => working.includes(key === "power-on" ? "power_on" : "keys");

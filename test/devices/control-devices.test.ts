@@ -45,6 +45,13 @@ describe("capabilities", () => {
     await limited.remove();
   });
 
+  test("of one whose secret was lost are those of an unpaired one, and its access, too", async () => {
+    const lost = await openHouse((set) => set.connection(), ["keys"]);
+    const record = await lost.add("1", { access: "full" });
+    expect(lost.devices.deviceOf(record).describe().access).toBe("unpaired");
+    await lost.remove();
+  });
+
   test("that a device lacks fail with unsupported_operation", async () => {
     const bare = await openHouse(() => ({ close: () => {} }));
     const record = await bare.add("1", { name: "Bare" });

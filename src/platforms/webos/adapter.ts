@@ -48,10 +48,11 @@ const pairedOnly = [
   ...(["volume", "mute", "playback", "media", "inputs", "channels", "icons", "notify"] as const),
 ];
 
-function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory): Description {
+function describeWebos({ macs, access }: Facts, { inputs = [] }: WebosMemory, paired: boolean): Description {
   const canWake = macs.length > 0;
   const has = new Set<Capability>([...pairedOnly, "pair", ...(canWake ? ["power_on" as const] : [])]);
-  return { has, keys: keysOf(inputs, canWake), withheld: new Set(access === "full" ? [] : pairedOnly), hint: pairHint };
+  const withheld = new Set(paired && access === "full" ? [] : pairedOnly);
+  return { has, keys: keysOf(inputs, canWake), withheld, hint: pairHint };
 }
 
 function connectWebos(target: WebosTarget, platformHost: PlatformHost, emit: Emit<WebosMemory>): Connection {
