@@ -1,5 +1,6 @@
 /** Sequences of keys: their delays and limits, and what ends one early. */
 import { expect, test } from "bun:test";
+import { EventStream } from "../support/event-stream.ts";
 import type { WiredRoku } from "../support/wired-roku.ts";
 import { at, refuse, succeed, until } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
@@ -46,6 +47,21 @@ test.concurrent("a caller that hangs up ends its sequence, and the next command 
   expect(pressed(set).slice(-2)).toEqual(["Right", "Right"]);
   await Bun.sleep(250);
   expect(set.commands).toHaveLength(sent);
+});
+
+test.concurrent("a key whose caller hangs up ends with that, not with a set that is late", async () => {
+  const { set, id } = await addRoku();
+  set.broken.set("/keypress/Select", "hang");
+  const quitter = new AbortController();
+  const body = JSON.stringify({ key: "select" });
+  fetch(daemon.url + at("pressKey", { id }), { method: "POST", body, signal: quitter.signal }).catch(() => {});
+  await until("it is sent", () => set.commands.length > 0);
+  quitter.abort();
+  const query = `types=action.finished&since=oldest&devices=${id}`;
+  const stream = new EventStream({ to: daemon.port, path: at("events", { query }) });
+  const { error } = await stream.until(({ type }) => type === "action.finished");
+  expect(error).toMatchObject({ message: "The caller disconnected before it was done" });
+  stream.close();
 });
 
 test.concurrent("a failure says how many keys were sent, and no key is sent twice", async () => {
