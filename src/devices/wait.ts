@@ -1,6 +1,7 @@
 /** Waits until a device's state meets conditions. */
 import { ZapdError } from "../api/errors.ts";
 import type { State } from "../api/schemas.ts";
+import { type StatePart, stateParts } from "../platforms/platform.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import type { Condition } from "./conditions.ts";
 import { becamePartOfOther, type Device } from "./device.ts";
@@ -27,12 +28,6 @@ export async function waitFor(
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
   const unsubscribe = device.watch.subscribe({ waits: true });
-  const stopObserving = device.lastState.onState((state) => {
-    const seen = device.lastState.parts;
-    // A part that was never observed looks empty.
-    const isSeen = conditions.every(({ part }) => seen[part] !== undefined);
-    if (isSeen && holds(state)) resolve({ device, state, matched: true });
-  });
   const read = () =>
     device.state(signal).then(
       (state) => {
@@ -43,11 +38,21 @@ export async function waitFor(
       },
     );
   const first = read();
+  const end = (matched: boolean) => resolve({ device, state: device.lastState.viewOrUnknown, matched });
+  let met: Promise<void> | undefined;
+  const stopObserving = device.lastState.onState((state) => {
+    const seen = device.lastState.parts;
+    // A part that was never observed looks empty.
+    const isSeen = (part: StatePart) => seen[part] !== undefined;
+    if (!conditions.every(({ part }) => isSeen(part)) || !holds(state)) return;
+    if (stateParts.every(isSeen)) end(true);
+    else met ??= Promise.race([first, sleep(answerMs)]).then(() => end(true));
+  });
   // Some parts are polled rarely, so the device is read once more before the wait ends.
   const last = timeoutMs > 2 * answerMs ? setTimeout(read, timeoutMs - answerMs) : undefined;
   const timer = setTimeout(async () => {
     await Promise.race([first, sleep(Math.max(0, answerMs - timeoutMs))]);
-    resolve({ device, state: device.lastState.viewOrUnknown, matched: false });
+    end(met !== undefined);
   }, timeoutMs);
   try {
     return await orAborted(promise, AbortSignal.any([signal, device.removed]));

@@ -182,6 +182,19 @@ test("a wait of no time at all asks once, and does not wait long for the answer"
   await house.remove();
 });
 
+test("a wait that is met while the device is first read answers with all that it shows", async () => {
+  const volume = { level: 20, muted: false };
+  const read = async () => {
+    for (const { emit } of house.connected) emit({ type: "state", patch: { power: "on" } });
+    return { ...idle, power: "on", volume } as const;
+  };
+  const house = await openHouse((set) => ({ ...set.connection(), state: { read } }));
+  const device = house.devices.deviceOf(await house.add("Shows"));
+  const waited = await waitFor(device, [readCondition("power:on")], 60_000, neverAborted);
+  expect(waited).toMatchObject({ matched: true, state: { volume } });
+  await house.remove();
+});
+
 test("a wait ends when the device is removed", async () => {
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: async () => idle } }));
   const device = house.devices.deviceOf(await house.add("Leaves"));
