@@ -216,11 +216,12 @@ function flat(state: State): Map<string, unknown> {
   return all;
 }
 
-/** Whether a position is not where playback would have brought it. */
+/** Whether a position is not where readers expect it by now: at the end of what plays, it stays there. */
 function hasJumped({ playback: was }: State, { playback: is }: State): boolean {
   if (was === null || is === null) return was !== is;
   if (was.position_ms === null || is.position_ms === null) return was.position_ms !== is.position_ms;
   const passed = Date.parse(is.position_at ?? "") - Date.parse(was.position_at ?? "");
-  const expected = was.position_ms + (Number.isFinite(passed) ? passed * (was.rate ?? 0) : 0);
+  const ran = was.position_ms + (Number.isFinite(passed) ? passed * (was.rate ?? 0) : 0);
+  const expected = Math.max(0, Math.min(ran, was.duration_ms ?? ran));
   return Math.abs(is.position_ms - expected) > jumpMs;
 }

@@ -53,11 +53,11 @@ test("a position that drifts slowly is published once it is far from the publish
   feed.seed([{ id: ids[0] } as Device]);
   const nothing = { app: null, screensaver: null, volume: null, input: null } as const;
   const unnamed = { title: null, artist: null, artwork: false };
-  const plays = { status: "playing", duration_ms: null, live: false, rate: 1, ...unnamed } as const;
-  // Half as fast as it says.
-  for (let second = 0; second <= 10; second++) {
+  const plays = { status: "playing", duration_ms: 8_000, live: false, rate: 1, ...unnamed } as const;
+  // Half as fast as it says; then at the end, where it stays.
+  for (let second = 0; second <= 20; second++) {
     const at = `2026-11-22T21:00:${String(second).padStart(2, "0")}.000Z`;
-    const playback = { ...plays, position_ms: second * 500, position_at: at };
+    const playback = { ...plays, position_ms: Math.min(second * 500, 8_000), position_at: at };
     feed.publishState(ids[0], { ...nothing, power: "on", playback, observed_at: at }, "poll");
   }
   const positions = (await told(reader)).flatMap(({ state }) => (state as State)?.playback?.position_ms ?? []);
