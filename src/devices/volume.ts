@@ -129,8 +129,10 @@ async function toLevel(
   let stride: number | null = null;
   for (let round = 0; round < 8 && level !== wanted; round++) {
     const distance: number = wanted - level;
-    const steps: number = stride === null ? Math.sign(distance) : Math.trunc(distance / stride);
-    if (steps === 0) return false;
+    // To the nearest level that there is.
+    const count: number = stride === null ? 1 : Math.ceil(Math.abs(distance) / stride - 0.5);
+    if (count === 0) return false;
+    const steps = Math.sign(distance) * count;
     const from: number = level;
     await press(control, steps, signal);
     const expected: number | null = stride === null ? null : from + steps * stride;

@@ -7,13 +7,13 @@ import { asleep } from "../support/fake-platform.ts";
 import { neverAborted, openHouse, sleepMachine } from "./harness.ts";
 
 /** A set that heeds each step so many milliseconds after the one before, and the first not at all where that only shows its scale. */
-async function stepping({ lagMs = 0, showsScale = false, sleeps = false } = {}) {
+async function stepping({ lagMs = 0, stride = 1, showsScale = false, sleeps = false } = {}) {
   let heeded = Promise.resolve();
   let isShown = !showsScale;
   const house = await openHouse((set) => {
     const heed = async (by: number) => {
       await Bun.sleep(lagMs);
-      const level = (set.state.volume?.level ?? 0) + by;
+      const level = (set.state.volume?.level ?? 0) + by * stride;
       if (isShown) set.state = { ...set.state, volume: { level, muted: false } };
       isShown = true;
     };
@@ -37,6 +37,13 @@ async function stepping({ lagMs = 0, showsScale = false, sleeps = false } = {}) 
 test.concurrent("a device that acts on keys later than it takes them ends at the wanted level, and stays there", async () => {
   const { to, house } = await stepping({ lagMs: 200 });
   expect(await to(14)).toEqual({ told: 14, is: 14, confirmed: true });
+  await house.remove();
+});
+
+test.concurrent("a device whose steps do not meet the wanted level ends at the nearest, from below as from above", async () => {
+  const { to, house } = await stepping({ stride: 4 });
+  expect(await to(33)).toEqual({ told: 34, is: 34, confirmed: false });
+  expect(await to(19)).toEqual({ told: 18, is: 18, confirmed: false });
   await house.remove();
 });
 
