@@ -321,10 +321,11 @@ export class Device {
     // Only a device that is on takes most commands, so an older report that it is off no longer counts.
     if (presence.isOff && !isReported && whenOff?.wake !== false)
       this.lastState.observe({ power: "unknown" }, "command", endpoint);
-    // A platform that turns its device off itself has reported that; others press the key after their report.
-    const isTurnedOff = presence.isOff && isReported && endpoint.isKnown && endpoint.connection.power?.off;
-    if (resultingState && !(isTurnedOff && resultingState.power !== "on"))
-      this.lastState.observe(resultingState, "command", endpoint);
+    // A platform that turns its device on and off itself has reported that; others press the key after their report.
+    const isTold = isReported && endpoint.isKnown && endpoint.connection.power?.off !== undefined;
+    const power = resultingState?.power;
+    const isKnown = power === "off" ? presence.isOff : power === "unknown" && isTold;
+    if (resultingState && !isKnown) this.lastState.observe(resultingState, "command", endpoint);
     return result;
   }
 

@@ -137,6 +137,26 @@ describe("the state of a silent device", () => {
     await going.remove();
   });
 
+  test("is on after power where it said so meanwhile, and still in standby after another power-off", async () => {
+    const told = (power: "on" | "standby") => {
+      own.set.state = { ...own.set.state, power };
+      own.connected[0]?.emit({ type: "state", patch: { power } });
+    };
+    const isOn = async () => own.set.state.power === "on";
+    const off = async () => ((await isOn()) ? told("standby") : undefined);
+    const power = { isOn, wakesByPacket: true, on: async () => told("on"), off };
+    const own = await openHouse((set) => ({ ...set.connection(), power }));
+    own.set.state = { ...own.set.state, power: "on" };
+    const device = own.devices.deviceOf(await own.add("1", { name: "TV" }));
+    const events = own.devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: null });
+    for (const key of ["power-off", "power-off", "power"])
+      await own.actions.key(device.record, key, { signal: neverAborted });
+    const seen = (await events.next())?.flatMap(({ event }) => JSON.parse(event?.json ?? "{}").state?.power ?? []);
+    expect(seen).toEqual(["standby", "on"]);
+    events.close();
+    await own.remove();
+  });
+
   test("is off when it reported that during the read: the answer is older", async () => {
     const device = house.devices.deviceOf(tv);
     house.set.state = { ...house.set.state, power: "on", volume: { level: 3, muted: false } };
