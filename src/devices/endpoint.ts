@@ -59,6 +59,8 @@ const longestTimerMs = 2 ** 31 - 1;
 const abandonAfterMs = 1_000;
 /** How long a pairing waits for running tasks before it disconnects. */
 const idleTimeoutMs = 5_000;
+/** A device that disconnects sooner again is not asked at once another time. */
+const stableMs = 10_000;
 /** Failures that only a device that is there can give. */
 const answerCodes: ReadonlySet<string> = new Set([
   "device_refused",
@@ -96,6 +98,7 @@ export class Endpoint {
   #learned: Learned | undefined;
   /** The last facts event, and the record at that time: the same event again is ignored. */
   #lastFacts: { readonly json: string; readonly record: DeviceRecord } | undefined;
+  #disconnectedAt = Number.NEGATIVE_INFINITY;
   #derivedCache: Derived | undefined;
   #pairing: EndpointPairing | undefined;
   #closedReason: ZapdError | undefined;
@@ -394,8 +397,10 @@ export class Endpoint {
       this.#observe({ power: "off" }, "push", this);
     } else {
       this.presence.noteNoAnswer();
-      // It pushes nothing until the next connection.
-      this.#deps.onHint(this.id);
+      // It pushes nothing until the next connection. Where that breaks soon, too, the session tries less and less often.
+      const before = this.#disconnectedAt;
+      this.#disconnectedAt = performance.now();
+      if (this.#disconnectedAt - before > stableMs) this.#deps.onHint(this.id);
     }
   }
 }

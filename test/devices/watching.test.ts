@@ -40,6 +40,23 @@ test("one that pushes everything is not polled, but is as soon as its connection
   await house.remove();
 });
 
+test("one whose connection breaks again and again is not asked each time: its session tries less and less often", async () => {
+  const house = await openHouse((set) => ({
+    ...set.connection(),
+    state: { read: (signal) => set.do("state", signal, set.state), pushes: all },
+  }));
+  const { id } = await house.add("Breaks");
+  const letGo = house.devices.watchDevices(new Set([id]));
+  for (const looks of [1, 2, 2, 2]) {
+    await until("it is looked at", () => house.set.done.length === looks);
+    for (const { emit } of house.connected) emit({ type: "disconnected", why: "hung_up" });
+    await Bun.sleep(150);
+  }
+  expect(house.set.done).toHaveLength(2);
+  letGo();
+  await house.remove();
+});
+
 test("a part not observed yet counts as empty neither for a wait nor in events", async () => {
   const read = Promise.withResolvers<PlatformState>();
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: () => read.promise } }));
