@@ -125,12 +125,15 @@ export function readStatus(info: SoapValues): Playback["status"] | null {
   return statuses.get(info.get("CurrentTransportState") ?? "") ?? null;
 }
 
-/** GetPositionInfo; what it does not contain is `null`. */
+/** GetTransportInfo and GetPositionInfo together; what they do not contain is `null`. */
 export function readPosition(status: Playback["status"], position: SoapValues): Playback {
   const duration = readTime(position.get("TrackDuration"));
   const item = readItem(position.get("TrackMetaData") ?? "");
+  // Whole or a fraction, negative for backwards (AVTransport:1, TransportPlaySpeed).
+  const [, speed, of = 1] = /^(-?[1-9]\d{0,3})(?:\/([1-9]\d{0,3}))?$/.exec(position.get("CurrentSpeed") ?? "") ?? [];
   return {
     status,
+    ...(status === "playing" && speed !== undefined && { rate: Number(speed) / Number(of) }),
     position_ms: readTime(position.get("RelTime")),
     duration_ms: duration === 0 ? null : duration,
     live: null,

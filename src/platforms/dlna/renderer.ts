@@ -152,14 +152,16 @@ export class Renderer {
   async playback(signal: AbortSignal): Promise<Playback | null> {
     if (!this.memory.transport) return null;
     const asked = this.query("transport", "GetTransportInfo", signal);
-    const status = readStatus(await unlessFault(asked));
+    const info = await unlessFault(asked);
+    const status = readStatus(info);
     // Any other fault may be gone at the next question.
     this.showsPlayback = await asked.then(
       () => true,
       (error: unknown) => !hasCode(error, "unsupported_operation"),
     );
     if (status === null) return null;
-    return readPosition(status, await unlessFault(this.query("transport", "GetPositionInfo", signal)));
+    const position = await unlessFault(this.query("transport", "GetPositionInfo", signal));
+    return readPosition(status, new Map([...info, ...position]));
   }
 
   /** The volume; `null` where it does not report it. */
@@ -255,6 +257,6 @@ const names: Readonly<Record<ServiceName, string>> = {
 /** The playback with its position as of now. */
 function atCurrentPosition(playback: Playback | null, since: number): Playback | null {
   if (playback?.status !== "playing" || playback.position_ms === null) return playback;
-  const position = playback.position_ms + Math.round(performance.now() - since);
-  return { ...playback, position_ms: Math.min(position, playback.duration_ms ?? position) };
+  const position = playback.position_ms + Math.round((performance.now() - since) * (playback.rate ?? 1));
+  return { ...playback, position_ms: Math.max(0, Math.min(position, playback.duration_ms ?? position)) };
 }

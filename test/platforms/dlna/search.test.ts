@@ -245,6 +245,13 @@ test("metadata of what plays: title, and performer or creator; unreadable metada
     expect(readPosition("playing", new Map([["TrackMetaData", didl]]))).toMatchObject({ title: null, artist: null });
 });
 
+test("what plays has the rate that the renderer tells, where that is one", () => {
+  const rates = ["1", "2", "-4", "1/2", "", "0", "1/0", "NOT_IMPLEMENTED"];
+  const rateOf = (speed: string) => readPosition("playing", new Map([["CurrentSpeed", speed]])).rate;
+  expect(rates.map(rateOf)).toEqual([1, 2, -4, 0.5, undefined, undefined, undefined, undefined]);
+  expect(readPosition("paused", new Map([["CurrentSpeed", "1"]])).rate).toBeUndefined();
+});
+
 test("metadata for a file is valid XML for any name, with type, title, picture and address", () => {
   const item = {
     url: "http://192.0.2.7/a%20b.mp3?x=1&y=2",
