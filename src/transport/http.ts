@@ -45,6 +45,8 @@ export interface RequestOptions {
   readonly method?: "POST" | "DELETE";
   /** Called once the device has proven who it is; when it throws, nothing is sent. */
   readonly check?: () => void;
+  /** Of a command that may take longer than others. */
+  readonly timeoutMs?: number;
 }
 
 export interface ReadOptions extends RequestOptions {
@@ -104,7 +106,7 @@ export class DeviceHttp {
         return await this.#reads.run(begin, within);
       } catch (error) {
         if (hasTurn) throw error;
-        throw signal.aborted ? tooLate(signal, "device_timeout") : noTurnError(this.#limit.timeoutMs);
+        throw signal.aborted ? tooLate(signal, "device_timeout") : noTurnError(this.#limitOf(options).timeoutMs);
       }
     });
   }
@@ -143,8 +145,8 @@ export class DeviceHttp {
     // Without proofs nothing has shown that this device leaves its connections open.
     const kept = this.#options.prove && this.#take();
     // Without a wait the machine cannot have slept.
-    if (kept && this.#isReady(kept)) return send(kept, signal, this.#limit);
-    return this.#withTimeout(signal, async (within) => {
+    if (kept && this.#isReady(kept)) return send(kept, signal, this.#limitOf(options));
+    const work = async (within: AbortSignal) => {
       const preparing = this.#provenConnection(kept, within);
       const connection = await unlessSlept(preparing).catch(async (error: unknown) => {
         // After a sleep the connection may be open, though nothing is sent over it.
@@ -152,7 +154,8 @@ export class DeviceHttp {
         throw error;
       });
       return send(connection, within);
-    });
+    };
+    return this.#withTimeout(signal, work, this.#limitOf(options));
   }
 
   /** Closes the kept connections. A device that went off or away leaves them dead; over a new one that is soon seen. */
@@ -322,8 +325,8 @@ export class DeviceHttp {
     });
   }
 
-  get #limit(): Limit {
-    const timeoutMs = this.#options.platformHost.requestTimeoutMs();
+  #limitOf({ timeoutMs: wantedMs = 0 }: RequestOptions = {}): Limit {
+    const timeoutMs = Math.max(wantedMs, this.#options.platformHost.requestTimeoutMs());
     const late = () => {
       this.closeKept();
       return timeoutError(timeoutMs, this.#options.silentHint);
@@ -332,8 +335,11 @@ export class DeviceHttp {
   }
 
   /** Runs `work` with the timeout of one answer. Clears the timer afterwards, as `AbortSignal.timeout` of thousands of keys would pile up. */
-  async #withTimeout<T>(signal: AbortSignal, work: (within: AbortSignal) => Promise<T>): Promise<T> {
-    const { timeoutMs, late } = this.#limit;
+  async #withTimeout<T>(
+    signal: AbortSignal,
+    work: (within: AbortSignal) => Promise<T>,
+    { timeoutMs, late }: Limit = this.#limitOf(),
+  ): Promise<T> {
     const controller = new AbortController();
     const aborted = () => controller.abort(signal.reason);
     const timer = setTimeout(() => controller.abort(late()), timeoutMs);
@@ -356,22 +362,22 @@ export function deadline(ms: number, signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, controller.signal]);
 }
 
-function timeoutError(ms: number, hint = asleepHint): DeviceError {
+function timeoutError(ms: number, hint = asleepHint(ms)): DeviceError {
   const problem = `did not answer within ${seconds(ms)}`;
   return new DeviceError("device_timeout", problem, { phase: "sent", reason: "timeout", hint });
 }
 
 function noTurnError(ms: number): DeviceError {
   const problem = `was not asked: it had not answered the requests before within ${seconds(ms)}`;
-  return new DeviceError("device_timeout", problem, { phase: "connect", reason: "timeout", hint: asleepHint });
+  return new DeviceError("device_timeout", problem, { phase: "connect", reason: "timeout", hint: asleepHint(ms) });
 }
 
 function seconds(ms: number): string {
   return `${Number((ms / 1000).toFixed(1))} s`;
 }
 
-const asleepHint =
-  "It may be asleep or busy: {wake}, or give it more time with zapd config set devices.request_timeout_ms 10000";
+const moreTime = ", or give it more time with zapd config set devices.request_timeout_ms 10000";
+const asleepHint = (ms: number) => `It may be asleep or busy: {wake}${ms < 10_000 ? moreTime : ""}`;
 
 function readOf(path: string, { maxBytes = defaultMaxBytes, headers, body }: ReadOptions = {}): Exchange {
   const shared = { path, wanted: "all", maxBytes, ...(headers && { headers }) } as const;

@@ -14,6 +14,8 @@ export interface SoapAction {
   readonly action: string;
   /** The arguments, in the order in which the service declares them: stacks refuse another order. */
   readonly args?: Readonly<Record<string, string | number>>;
+  /** How long its answer may take, where that is longer than usual. */
+  readonly timeoutMs?: number;
 }
 
 /** In characters: a value may be the list of all media types that a TV takes, or another document. */
@@ -71,7 +73,9 @@ function codeOf(value: number): ErrorCode {
   return value === 606 || value === 403 ? "device_refused" : "device_error";
 }
 
-function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<RequestOptions, "headers" | "body">> {
+type SoapRequest = Required<Pick<RequestOptions, "headers" | "body" | "timeoutMs">>;
+
+function soapRequest({ service, action, args = {}, timeoutMs = 0 }: SoapAction): SoapRequest {
   const values = Object.entries(args).map(([name, value]) => `<${name}>${escaped(String(value))}</${name}>`);
   const body = [
     '<?xml version="1.0" encoding="utf-8"?>\n',
@@ -80,7 +84,8 @@ function soapRequest({ service, action, args = {} }: SoapAction): Required<Pick<
     `<u:${action} xmlns:u="${escaped(service)}">${values.join("")}</u:${action}>`,
     "</s:Body></s:Envelope>",
   ].join("");
-  return { headers: { "Content-Type": 'text/xml; charset="utf-8"', SOAPACTION: `"${service}#${action}"` }, body };
+  const headers = { "Content-Type": 'text/xml; charset="utf-8"', SOAPACTION: `"${service}#${action}"` };
+  return { headers, body, timeoutMs };
 }
 
 /** Fails with a `SoapFault`, or with `device_error` for another answer. */

@@ -22,6 +22,9 @@ type Volume = NonNullable<PlatformState["volume"]>;
 
 /** For the metadata of what is playing, and the list of all types that it accepts. */
 const answerBytes = 512 * 1024;
+/** Some answer only when they have begun to load the file; they may take 30 s (Device Architecture 1.0, 3.2.2). */
+const loadTimeoutMs = 12_000;
+const loads: ReadonlySet<string> = new Set(["SetAVTransportURI", "Play"]);
 /** How long a proof of identity is valid for polling; a read of the whole state proves it again. */
 const proofValidMs = 40_000;
 /** How long the last state counts while events arrive. */
@@ -212,7 +215,8 @@ export class Renderer {
     if (!service) throw new ZapdError("unsupported_operation", `has no ${names[of]} service`);
     // The first argument of AVTransport and RenderingControl is the instance; 0 always exists.
     const all = of === "connections" ? args : { InstanceID: 0, ...args };
-    return { path: service.control, service: service.type, action, args: all };
+    const timeoutMs = loads.has(action) ? loadTimeoutMs : 0;
+    return { path: service.control, service: service.type, action, args: all, timeoutMs };
   }
 
   #withConnection<T extends RequestOptions>(sent: T): T {

@@ -154,7 +154,7 @@ test.concurrent("any range is 0 to 100 here, and every step has an effect", asyn
   expect((await state()).volume?.level).toBe(100);
 });
 
-test.concurrent("a query that fails with a bare status leaves only its part unknown, also where second requests are reset", async () => {
+test.concurrent("a query that fails with a bare status leaves only its part unknown, also where second requests are reset; a file has more time than a query", async () => {
   const services = ["AVTransport", "RenderingControl"].map(
     (name) =>
       `<service><serviceType>urn:schemas-upnp-org:service:${name}:1</serviceType><controlURL>/c</controlURL></service>`,
@@ -164,6 +164,8 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
     GetTransportInfo: "<CurrentTransportState>PLAYING</CurrentTransportState>",
     GetMute: "<CurrentMute>1</CurrentMute>",
     SetMute: "",
+    SetAVTransportURI: "",
+    Play: "",
   };
   const used = new Set<number>();
   const muted: (string | undefined)[] = [];
@@ -186,6 +188,10 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
   delete values["GetMute"];
   for (let press = 0; press < 2; press++) await has(line.connection.keys).press("mute", never);
   expect(muted).toEqual(["1", "0", "1"]);
+  const hurried = dlna.connect(line.target, platformHostOf({ timeout: 1 }), () => {});
+  await has(hurried.media).play({ ...film, mime: null }, never);
+  expect(await codeOf(has(hurried.volume?.mute)(true, never))).toBe("device_timeout");
+  hurried.close();
 });
 
 test.concurrent("a renderer without a volume can still be muted", async () => {
