@@ -390,6 +390,8 @@ export interface Connection {
      * device is read whole.
      */
     readParts?(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>>;
+    /** Called after a whole read for somebody who follows the device: it may be asked to push from now on. */
+    follow?(): void;
     /** What it pushes while it is connected, so that it need not be asked for it. */
     readonly pushes?: ReadonlySet<StatePart>;
     /** `false`: this very device does not show what it plays, as far as is known, so that no effect can be read back. */

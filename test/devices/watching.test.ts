@@ -57,6 +57,22 @@ test("one whose connection breaks again and again is not asked each time: its se
   await house.remove();
 });
 
+test("one that is followed is asked to push once it was read, and not by who only reads it", async () => {
+  const done: string[] = [];
+  const read = async () => {
+    done.push("read");
+    return idle;
+  };
+  const house = await openHouse((set) => ({ ...set.connection(), state: { read, follow: () => done.push("follow") } }));
+  const record = await house.add("Pushes");
+  await house.devices.deviceOf(record).state(neverAborted);
+  const letGo = house.devices.watchDevices(new Set([record.id]));
+  await until("it is asked to push", () => done.includes("follow"));
+  expect(done).toEqual(["read", "read", "follow"]);
+  letGo();
+  await house.remove();
+});
+
 test("a part not observed yet counts as empty neither for a wait nor in events", async () => {
   const read = Promise.withResolvers<PlatformState>();
   const house = await openHouse((set) => ({ ...set.connection(), state: { read: () => read.promise } }));

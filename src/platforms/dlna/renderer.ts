@@ -133,6 +133,10 @@ export class Renderer {
     return { ...nothing, playback, volume };
   }
 
+  follow(): void {
+    this.#events.subscribe();
+  }
+
   /**
    * For polling: subscribes to events, and reads the renderer while none arrive. A renderer that was restarted sends
    * none; a full read now and then notices that.
