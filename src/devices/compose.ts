@@ -2,7 +2,7 @@
  * Several endpoints, one device: which records are one device, in which order they are tried, and how their states
  * are merged. Pure: depends only on the records as they are now, so the order in which they were found does not matter.
  */
-import type { Composition, PlatformState, Power } from "../platforms/platform.ts";
+import type { Composition, PlatformState } from "../platforms/platform.ts";
 import { isPowerOff } from "./presence.ts";
 import type { DeviceRecord } from "./record.ts";
 
@@ -310,11 +310,7 @@ export function mergeStates<State extends object>(
   if (others.length === 0) return first.state;
   const sources = [first, ...others];
   const parts = [...new Set(sources.flatMap(({ state }) => Object.keys(state)))] as (keyof State & string)[];
-  const isOff = sources.some(
-    ({ state, isPartial }) => !isPartial && "power" in state && isPowerOff(state.power as Power),
-  );
-  const hasPart = ({ state, isPartial }: StateSource<State>, part: keyof State) =>
-    !(isOff && isPartial && part === "playback") && (state[part] ?? "unknown") !== "unknown";
+  const hasPart = ({ state }: StateSource<State>, part: keyof State) => (state[part] ?? "unknown") !== "unknown";
   const merged = { ...first.state };
   for (const part of parts) {
     const all = sources.filter((one) => hasPart(one, part));
@@ -323,5 +319,9 @@ export function mergeStates<State extends object>(
     const chosen = candidates.find(({ pushed }) => pushed.has(part)) ?? candidates[0];
     if (chosen) merged[part] = chosen.state[part];
   }
-  return merged;
+  const { power, playback }: Partial<PlatformState> = merged;
+  const isOfPart = sources.some(
+    ({ state, isPartial }) => isPartial && "playback" in state && state.playback === playback,
+  );
+  return playback && isOfPart && isPowerOff(power ?? null) ? { ...merged, playback: null } : merged;
 }

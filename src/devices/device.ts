@@ -441,7 +441,8 @@ export class Device {
     const running = endpoints.find(({ pairing }) => pairing.isRunning);
     if (running) return running;
     const oldestFirst = registry.recordsOf(this.id).map(endpointOf);
-    const needsPairing = ({ record }: Endpoint) => record.access === "unpaired" || trust.doubt(record) !== null;
+    const needsPairing = ({ record, currentRecord }: Endpoint) =>
+      currentRecord.access === "unpaired" || trust.doubt(record) !== null;
     return oldestFirst.find(needsPairing) ?? oldestFirst.find(({ record }) => trust.canPair(record)) ?? this.leading;
   }
 

@@ -71,7 +71,10 @@ export class Devices {
       onPairing: (recordId, progress) => {
         const record = deps.registry.deviceOf(recordId);
         this.journal.publish({ type: "pairing.changed", device_id: record?.id ?? recordId, ...progress });
-        if (record && progress.status === "paired") this.deviceOf(record).reappeared();
+        if (!record || progress.status !== "paired") return;
+        // Where only its secret was lost, its record has not changed.
+        this.#changed(recordId);
+        this.deviceOf(record).reappeared();
       },
     };
     deps.leases.connect({

@@ -190,7 +190,7 @@ export class Endpoint {
     let current = this.#learned ? withLearned(record, this.#learned, []) : record;
     const platform = this.#platform;
     const description = platform ? descriptionOf(current, platform, isPaired) : noDescription;
-    // Its secret was lost with the credentials file.
+    // A platform that withholds keys at full access lacks its secret, which was lost with the credentials file.
     if (current.access === "full" && !isPaired && description.withheld.has("keys"))
       current = { ...current, access: "unpaired" };
     const { has, withheld } = description;

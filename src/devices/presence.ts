@@ -74,6 +74,8 @@ export class Presence {
     const failed = this.#unreachableAt;
     if (failed && failed.at > at && isSameAddress(failed, this.#deps.record())) return;
     const { power: before } = this.availability;
+    if (reported === "standby" && this.#state.power !== undefined)
+      this.#state = { ...this.#state, ...standbyState, power: reported };
     this.#set({
       status: "online",
       last_seen: new Date().toISOString(),

@@ -149,7 +149,8 @@ export class Watch {
     } catch (error) {
       if (parts === null) this.#hasRead = false;
       // A caller that reads the state itself gets the error. A kept connection may be dead: a new one shows that within R15's 10 s.
-      this.#isHinted ||= ++this.#failures === 1 && hasCode(error, "device_timeout");
+      this.#failures++;
+      if (this.#failures === 1 && hasCode(error, "device_timeout")) this.#isHinted = true;
       if (this.#burst === burst) this.#burst = undefined;
     } finally {
       this.#isPolling = false;

@@ -66,29 +66,31 @@ export class SleepWatch {
     this.#clocks = clocks;
     this.#checked = momentOf(clocks);
     // The timer must not keep the process alive.
-    setInterval(() => this.#check(), checkEveryMs).unref();
+    setInterval(() => this.#check(true), checkEveryMs).unref();
   }
 
   /** How many sleeps were detected. */
   get sleepCount(): number {
     // The caller may wake before the timer does.
-    this.#check();
+    this.#check(false);
     return this.#times;
   }
 
   /** Whether the machine slept after `then` (`performance.now()`), or so shortly before that what was read at `then` may have been sent during the sleep. */
   hasSleptSince(then: number): boolean {
-    this.#check();
+    this.#check(false);
     return then - this.#wokeAt < staleAfterWakeMs;
   }
 
-  #check(): void {
+  /** `due`: by the timer. A caller's check in between must not hide the beginning of a sleep. */
+  #check(due: boolean): void {
     const now = momentOf(this.#clocks);
-    if (msBetween(this.#checked, now) > checkEveryMs + minimumSleepMs) {
+    const slept = msBetween(this.#checked, now) > checkEveryMs + minimumSleepMs;
+    if (slept) {
       this.#times++;
       this.#wokeAt = now.ranMs;
     }
-    this.#checked = now;
+    if (slept || due) this.#checked = now;
   }
 }
 

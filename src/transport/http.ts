@@ -4,7 +4,7 @@
  */
 import { DeviceError, hasCode, hasReason } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
-import { unlessSlept } from "../system/clock.ts";
+import { machineSleep, unlessSlept } from "../system/clock.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { sleep } from "../system/sleep.ts";
 import { type Answer, type Exchange, HttpConnection, type Limit } from "./http-connection.ts";
@@ -96,7 +96,8 @@ export class DeviceHttp {
 
   /** A GET, or a POST with a body; sent once more when the connection was closed without an answer. */
   read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
-    return this.#withTimeout(signal, async (within) => {
+    const limit = this.#limitOf();
+    const work = async (within: AbortSignal) => {
       let hasTurn = false;
       const begin = () => {
         hasTurn = true;
@@ -106,9 +107,12 @@ export class DeviceHttp {
         return await this.#reads.run(begin, within);
       } catch (error) {
         if (hasTurn) throw error;
-        throw signal.aborted ? tooLate(signal, "device_timeout") : noTurnError(this.#limitOf(options).timeoutMs);
+        throw signal.aborted
+          ? tooLate(signal, "device_timeout")
+          : noTurnError(limit.timeoutMs, this.#options.silentHint);
       }
-    });
+    };
+    return this.#withTimeout(signal, work, limit);
   }
 
   async #readTwice(path: string, within: AbortSignal, options: ReadOptions): Promise<Answer> {
@@ -228,7 +232,7 @@ export class DeviceHttp {
         // In several sleeps, so that a busy process reads the close of the connection in between.
         for (let polls = keepAliveCheckMs / keepAlivePollMs; polls > 0 && connection.usable; polls--)
           await sleep(keepAlivePollMs, signal);
-        if (connection.usable) this.#keepsAlive = true;
+        this.#keepsAlive = connection.usable;
       }
     } catch (error) {
       connection.close();
@@ -305,7 +309,8 @@ export class DeviceHttp {
     this.#idle = this.#idle.filter((connection) => {
       const idleMs = now - connection.idleSince;
       if (connection.usable && idleMs < maxIdleMs) return true;
-      if (!connection.usable && idleMs < proofMaxIdleMs) this.#keepsAlive = false;
+      const isSoon = idleMs < proofMaxIdleMs && !machineSleep().hasSleptSince(connection.idleSince);
+      if (!connection.usable && isSoon) this.#keepsAlive = false;
       connection.close();
       return false;
     });
@@ -318,7 +323,7 @@ export class DeviceHttp {
     const withinMs = platformHost.requestTimeoutMs() / 2;
     return HttpConnection.open(address, signal, certificate, withinMs).catch((error: unknown) => {
       // It may have lost a command because it went off.
-      this.#keepsAlive = null;
+      if (!signal.aborted) this.#keepsAlive = null;
       const { silentHint } = this.#options;
       if (silentHint === undefined || !hasCode(error, "device_unreachable")) throw error;
       throw error.reworded(error.message, { hint: silentHint });
@@ -338,7 +343,7 @@ export class DeviceHttp {
   async #withTimeout<T>(
     signal: AbortSignal,
     work: (within: AbortSignal) => Promise<T>,
-    { timeoutMs, late }: Limit = this.#limitOf(),
+    { timeoutMs, late }: Limit,
   ): Promise<T> {
     const controller = new AbortController();
     const aborted = () => controller.abort(signal.reason);
@@ -367,9 +372,9 @@ function timeoutError(ms: number, hint = asleepHint(ms)): DeviceError {
   return new DeviceError("device_timeout", problem, { phase: "sent", reason: "timeout", hint });
 }
 
-function noTurnError(ms: number): DeviceError {
+function noTurnError(ms: number, hint = asleepHint(ms)): DeviceError {
   const problem = `was not asked: it had not answered the requests before within ${seconds(ms)}`;
-  return new DeviceError("device_timeout", problem, { phase: "connect", reason: "timeout", hint: asleepHint(ms) });
+  return new DeviceError("device_timeout", problem, { phase: "connect", reason: "timeout", hint });
 }
 
 function seconds(ms: number): string {

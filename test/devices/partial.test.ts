@@ -166,7 +166,9 @@ test("its state counts only where no other endpoint has one, even if it is pushe
   expect(mergeStates<object>(whole, part)).toEqual(wanted);
   expect(mergeStates<object>(part, whole)).toEqual(wanted);
   const off = { ...whole, state: { power: "off", volume: null, playback: null } };
-  expect(mergeStates<object>(off, part)).toEqual({ ...off.state, volume: { level: 9 } });
+  const silent = { ...off.state, volume: { level: 9 } };
+  expect(mergeStates<object>(off, part)).toEqual(silent);
+  expect(mergeStates<object>(part, off)).toEqual(silent);
 });
 
 test("its state comes second for the parts that another endpoint knows better, and only for those", () => {

@@ -17,7 +17,7 @@ export type Saying =
   | string
   | Uint8Array
   | { readonly thenClose: string }
-  | { readonly answer: string; readonly later: string };
+  | { readonly answer: string; readonly later: string; readonly afterMs?: number };
 
 export type HttpDevice = Awaited<ReturnType<typeof startHttpDevice>>;
 
@@ -76,7 +76,7 @@ function utter(socket: net.Socket, saying: Saying): void {
   else if (typeof saying === "object" && "thenClose" in saying) socket.end(saying.thenClose);
   else if (typeof saying === "object" && "later" in saying) {
     socket.write(saying.answer);
-    setTimeout(() => socket.write(saying.later), 50);
+    setTimeout(() => socket.write(saying.later), saying.afterMs ?? 50);
   } else socket.write(saying);
 }
 

@@ -109,7 +109,7 @@ describe.concurrent("a read", () => {
   test("ends when the caller leaves", async () => {
     const tv = await device(() => "hang");
     const caller = new AbortController();
-    const reading = failureOf(client(tv, undefined, 5_000).read("/a", caller.signal));
+    const reading = failureOf(client(tv, undefined, 3_000).read("/a", caller.signal));
     await until("the device is asked", () => tv.heard.length === 1);
     caller.abort(new ZapdError("device_busy", "gone"));
     expect(await reading).toBe("device_busy: gone");
@@ -215,8 +215,10 @@ describe.concurrent("connections", () => {
 
   test("are closed, the kept ones too, when the device leaves a request unanswered", async () => {
     const tv = await device(({ target }) => (target === "/slow" ? "hang" : answer(200)));
-    const http = client(tv, undefined, 100);
+    let timeoutMs = 5_000;
+    const http = client(tv, undefined, () => timeoutMs);
     await Promise.all([http.read("/1", never), http.read("/2", never)]);
+    timeoutMs = 100;
     expect(await failureOf(http.read("/slow", never))).toStartWith("device_timeout");
     await until("both are closed", () => tv.open === 0, 2_000);
   });

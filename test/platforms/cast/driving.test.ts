@@ -155,6 +155,8 @@ describe.concurrent("what a Cast device plays", () => {
       const { set, connection } = await room({ apps, onEvent });
       set.launch("233637DE");
       set.play();
+      // What it tells of this comes before the command.
+      await read(connection);
       expect((await failure(has(connection.playback).do("next", never))).code).toBe("device_refused");
     }
   });
