@@ -190,8 +190,8 @@ export function straysIn(log: string): string[] {
 }
 
 /** The program under test and its first arguments, with a clock in real time. */
-export function programWords(): string[] {
-  return programOf(usualRuntime, false);
+export function programWords(runtime = usualRuntime): string[] {
+  return programOf(runtime, false);
 }
 
 /** The program and first arguments of the command line under test: under Deno only the daemon runs, so this is Bun's. */

@@ -4,20 +4,18 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "./daemon.ts";
+import { freePort, programWords, type Runtime } from "./daemon.ts";
 import { until } from "./http-device.ts";
 import { joined } from "./joined.ts";
 import { inOwnNetwork } from "./own-network.ts";
 import { saidBy } from "./said.ts";
-import { root } from "./sources.ts";
 
 export type Demo = Awaited<ReturnType<typeof startDemo>>;
 
 /** Starts the demo, for `await using` or until it is stopped, and waits for its introduction. */
-export async function startDemo(env: Readonly<Record<string, string>> = {}) {
+export async function startDemo(env: Readonly<Record<string, string>> = {}, runtime?: Runtime) {
   const port = await freePort();
-  const made = process.env["ZAPD_TEST_PROGRAM"];
-  const program = made ? [join(root, made)] : [process.execPath, join(root, "src/main.ts")];
+  const program = programWords(runtime);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
   const path = join(folder, "relay");
   const apart = [process.execPath, join(import.meta.dir, "demo-relay.ts"), path, String(port)];
