@@ -5,10 +5,10 @@ import { until } from "../support/http-device.ts";
 
 type Message = Record<string, unknown> & { payload?: Record<string, unknown> };
 
-export type RawClient = Awaited<ReturnType<typeof openClient>>;
+type RawClient = Awaited<ReturnType<typeof openClient>>;
 
 /** A client that sends what a test gives it and keeps every message. */
-export async function openClient(url: string) {
+async function openClient(url: string) {
   const socket = new WebSocket(url, { rejectUnauthorized: false });
   const heard: Message[] = [];
   const taken = new Set<Message>();

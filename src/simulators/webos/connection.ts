@@ -50,9 +50,6 @@ export class PointerConnection extends SocketConnection {
   }
 }
 
-/** Permissions that only a signed manifest gets (smart-tvs.md 2.3). */
-const SIGNED_ONLY = new Set(["READ_UPDATE_INFO", "UPDATE_FROM_REMOTE_APP", "WRITE_SETTINGS", "TEST_SECURE"]);
-
 /** An SSAP connection. */
 export class Connection extends SocketConnection {
   readonly #model: Model;
@@ -106,7 +103,7 @@ export class Connection extends SocketConnection {
       if (!(error instanceof Refusal)) throw error;
       request.outcome = error.message;
       this.#model.emit("refused", `refused ${uri}: ${error.message}`);
-      this.#send({ id: message.id, ...failureOf(error, this.#model.firmware.failures) });
+      this.#send({ id: message.id, ...failureOf(error) });
     }
   }
 
@@ -129,7 +126,7 @@ export class Connection extends SocketConnection {
     const { power, options, firmware, clientKeys, prompt, prompting } = this.#model;
     const refuse = (reason: string) => {
       request.outcome = reason;
-      this.#send({ id, ...failureOf(new Refusal(reason), "error") });
+      this.#send({ id, ...failureOf(new Refusal(reason)) });
     };
     // Right after power-off, and in Quick Start+ standby at any time (smart-tvs.md 2.5).
     if (power === "standby" && options.standby !== "active-standby") {
@@ -235,10 +232,8 @@ function helloOf({ firmware, options }: Model): Payload {
 
 /** A list outside of `manifest` grants nothing: the client registers and gets 401 for everything (smart-tvs.md 2.3). */
 function grantedBy({ firmware }: Model, manifest: Payload): Set<string> {
-  const granted = textsIn(manifest["permissions"]).filter((one) => !SIGNED_ONLY.has(one));
-  const signed = manifest["signed"];
-  const more = firmware.signed === "honoured" ? textsIn(objectIn(signed)["permissions"]) : [];
-  return new Set([...granted, ...more]);
+  const more = firmware.signed === "honoured" ? textsIn(objectIn(manifest["signed"])["permissions"]) : [];
+  return new Set([...textsIn(manifest["permissions"]), ...more]);
 }
 
 function showPrompt(

@@ -311,14 +311,6 @@ const system: Endpoints = {
     model.emit("toast", `toast "${message}"`);
     return { toastId: `com.webos.service.apiadapter-${model.received.toasts.length}` };
   }),
-  // Only signed manifests get its permission; others get 401 (smart-tvs.md 2.3).
-  "com.webos.service.update/getCurrentSWInformation": action("READ_UPDATE_INFO", ({ firmware, options }) => ({
-    product_name: `webOSTV ${firmware.release}`,
-    model_name: options.model,
-    major_ver: firmware.release.split(".")[0],
-    minor_ver: firmware.release.split(".").slice(1).join("."),
-    device_id: options.mac,
-  })),
   "com.webos.service.networkinput/getPointerInputSocket": action("CONTROL_MOUSE_AND_KEYBOARD", (model, _, caller) => {
     const path = `/resources/${randomBytes(20).toString("hex")}/netinput.pointer.sock`;
     model.pointerPaths.add(path);

@@ -32,8 +32,6 @@ export class Firmware {
   mediaApp = "com.webos.app.smartshare";
   /** Whether Home is an app that covers the screen; before, it was an overlay. */
   homeApp = false;
-  /** The form of a failure: `type:"error"`, or a response with `returnValue:false` (smart-tvs.md 2.4). */
-  failures: "error" | "response" = "error";
 }
 
 const webos2 = new Firmware();

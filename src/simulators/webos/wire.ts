@@ -63,10 +63,6 @@ export const notRegistered = () => new Refusal("401 insufficient permissions (no
 // No source gives the response to a payload of the wrong shape.
 const invalid = (name: string) => applicationError(-1, `invalid parameters: ${name}`);
 
-/** A failure in the form of the firmware (smart-tvs.md 2.4). */
-export function failureOf(refusal: Refusal, shape: "error" | "response"): Payload {
-  if (shape === "error") return { type: "error", error: refusal.message, payload: refusal.payload };
-  const [, code, text] = /^(\d+) (.*)$/.exec(refusal.message) ?? [];
-  const payload = { returnValue: false, errorCode: Number(code), errorText: text, ...refusal.payload };
-  return { type: "response", payload };
+export function failureOf({ message, payload }: Refusal): Payload {
+  return { type: "error", error: message, payload };
 }
