@@ -3,36 +3,12 @@ import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { connect } from "node:net";
 import { Bonjour } from "bonjour-service";
-import WebSocket from "ws";
-import type { KodiSimulator } from "../../src/simulators/kodi.ts";
 import { until } from "../support/http-device.ts";
 import { listen as listenBare, plugInKodi as plugIn } from "../support/sets.ts";
 
 const request = (method: string, id: unknown = 1) => ({ jsonrpc: "2.0", id, method });
 
-/** The events of npm ws. */
-async function open(kodi: KodiSimulator) {
-  const socket = new WebSocket(`ws://${kodi.host}:${kodi.ports.tcp}/jsonrpc`);
-  const events: string[] = [];
-  const texts: string[] = [];
-  socket.on("message", (text) => texts.push(String(text)));
-  socket.on("error", (error) => events.push(`error ${(error as { code?: string }).code}`));
-  socket.on("close", (code) => events.push(`close ${code}`));
-  await new Promise((resolve) => socket.once("open", resolve));
-  return { socket, events, texts };
-}
-
 describe("the other port (players.md 7.1)", () => {
-  test("its answers to a close and to a ping are invalid frames", async () => {
-    const kodi = await plugIn();
-    for (const act of [(socket: WebSocket) => socket.close(1000, "bye"), (socket: WebSocket) => socket.ping("hey")]) {
-      const { socket, events } = await open(kodi);
-      act(socket);
-      await until("it is closed", () => events.length > 1);
-      expect(events).toEqual(["error WS_ERR_INVALID_UTF8", "close 1006"]);
-    }
-  });
-
   test("the bytes are those of Kodi 20.1", async () => {
     const kodi = await plugIn();
     const mask = (opcode: number, payload: string) => {
