@@ -8,9 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:http";
 import { join } from "node:path";
 import { tools } from "../../src/mcp/tools.ts";
-import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { freePort, startTestDaemon, type TestDaemon } from "../support/daemon.ts";
-import { connect } from "../support/mcp-clients.ts";
 import { root } from "../support/sources.ts";
 
 const modules = join(root, "node_modules");
@@ -85,40 +83,5 @@ describe.each(["bun", "deno", "binary"] as const)("under %s", (runtime) => {
     expect([status, status === 0 ? "" : out]).toEqual([0, ""]);
     const listed = JSON.parse(out.slice(out.indexOf("{"), out.lastIndexOf("}") + 1)) as { tools: { name: string }[] };
     expect(listed.tools.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
-  });
-});
-
-describe("over a slow network", () => {
-  let daemon: TestDaemon;
-  let set: RokuSimulator;
-  beforeAll(async () => {
-    daemon = await startTestDaemon({ config: { mcp: { http: true } }, speed: 1 });
-    set = createRokuSimulator({ name: "Cellar", serial: "X0SLOWMCP", ssdp: false, launchMs: 200 });
-    await set.start();
-    await daemon.api("POST", "/devices", { host: set.host, port: set.port, name: "Cellar" });
-    await set.fault("slow");
-  });
-  afterAll(async () => {
-    await daemon.dispose();
-    await set.stop();
-  });
-
-  test("the answers to an agent match the set", async () => {
-    const agent = await connect("the second edition over HTTP", { daemon, token: await tokenOf(daemon) });
-    try {
-      await agent.call("press_keys", { keys: ["home"], wait_ms: 0 });
-      const launched = await agent.call("launch_app", { app: "youtube" });
-      if (launched.structuredContent.confirmed === true) expect(set.state.activeApp).toBe("837");
-      if (launched.structuredContent.after?.app) expect(launched.structuredContent.after.app.id).toBe("youtube");
-      const volume = await agent.call("set_volume", { level: 15 });
-      if (volume.structuredContent.confirmed === true) expect(set.state.volume).toBe(15);
-      const state = await agent.call("get_state");
-      if (state.isError !== true)
-        expect(state.structuredContent.state.app?.id ?? null).toBe(set.state.activeApp === "837" ? "youtube" : null);
-      const waited = await agent.call("wait_for", { until: { app: "youtube" }, timeout_ms: 20_000 });
-      expect(waited.structuredContent.matched).toBe(set.state.activeApp === "837");
-    } finally {
-      await agent.close();
-    }
   });
 });
