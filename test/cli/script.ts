@@ -63,6 +63,19 @@ function expectation(lines: readonly string[]): Omit<Step, "line" | "command"> {
   };
 }
 
+/** The console blocks of a page: every `$ command`, with what it is said to print. */
+export function consoleBlocks(page: string): { readonly command: string; readonly answer: string }[][] {
+  return [...page.matchAll(/```console\n(.*?)```/gs)].map(([, block = ""]) =>
+    block
+      .split(/^\$ /m)
+      .slice(1)
+      .map((step) => {
+        const [command = "", ...answer] = step.trimEnd().split("\n");
+        return { command, answer: answer.join("\n") };
+      }),
+  );
+}
+
 /** Whether a text is what a script shows. */
 export function shows(shown: string, text: string): boolean {
   const pattern = shown

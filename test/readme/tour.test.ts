@@ -4,7 +4,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { shows } from "../cli/script.ts";
+import { consoleBlocks, shows } from "../cli/script.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
 import { pageText } from "./sections.ts";
 
@@ -17,26 +17,12 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Step {
-  readonly command: string;
-  readonly answer: string;
-}
-
-/** Every `$ command` of a console block of a page, with what it is said to print. */
-function stepsOf(page: string): Step[] {
+/** The steps of a page, in order; of the README those of its tour. */
+function stepsOf(page: string) {
   const text = pageText(page);
   const begin = text.indexOf("## A tour with curl");
   const tour = begin < 0 ? text : text.slice(begin, text.indexOf("## The command line"));
-  const blocks = [...tour.matchAll(/```console\n(.*?)```/gs)].map(([, block = ""]) => block);
-  return blocks.flatMap((block) =>
-    block
-      .split(/^\$ /m)
-      .slice(1)
-      .map((step) => {
-        const [command = "", ...answer] = step.trim().split("\n");
-        return { command, answer: answer.join("\n") };
-      }),
-  );
+  return consoleBlocks(tour).flat();
 }
 
 function run(command: string, { port }: Demo): Promise<string> {
@@ -57,7 +43,7 @@ const pages = [
   ...["kodi", "webos", "samsung", "cast", "dlna", "roku", "androidtv"].map((name) => `src/platforms/${name}/README.md`),
 ];
 
-async function tour(steps: readonly Step[], demo: Demo): Promise<void> {
+async function tour(steps: ReturnType<typeof stepsOf>, demo: Demo): Promise<void> {
   for (const { command, answer } of steps) {
     const text = await run(command, demo);
     expect(shows(answer, text) ? "as the page says" : `${command}\n${text}`).toBe("as the page says");

@@ -5,13 +5,14 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { type Home, makeHome, type Running } from "../cli/program.ts";
+import { consoleBlocks, shows } from "../cli/script.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
 import { saidBy } from "../support/said.ts";
 import { root } from "../support/sources.ts";
 
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const section = readme.slice(readme.indexOf("## The first ten minutes"), readme.indexOf("## A tour with curl"));
-const blocks = [...section.matchAll(/```console\n(.*?)```/gs)].map(([, block = ""]) => stepsOf(block));
+const blocks = consoleBlocks(section);
 const set = createRokuSimulator({ name: "Den", kind: "tv", ssdp: false });
 let home: Home;
 let demo: Demo;
@@ -29,30 +30,6 @@ afterAll(async () => {
 
 const environment = () => ({ HOME: home.folder, TMPDIR: home.folder, XDG_RUNTIME_DIR: join(home.folder, "run") });
 
-interface Step {
-  readonly command: string;
-  readonly answer: string;
-}
-
-function stepsOf(block: string): Step[] {
-  return block
-    .split(/^\$ /m)
-    .slice(1)
-    .map((step) => {
-      const [command = "", ...answer] = step.trimEnd().split("\n");
-      return { command, answer: answer.join("\n") };
-    });
-}
-
-/** Whether a text is what the README shows: `…` is anything, and alone in a line any lines. */
-function shows(answer: string, text: string): boolean {
-  const literal = (part: string) => part.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-  const lines = answer
-    .split("\n")
-    .map((line) => (line === "…" ? "(?:[^\\n]*\\n)*" : `${line.split("…").map(literal).join("[^\\n]*")}\\n`));
-  return new RegExp(`^${lines.join("")}$`).test(`${text}\n`);
-}
-
 /** One line typed into a shell in the folder of the README: what is seen in the terminal. */
 function type(line: string): Promise<string> {
   return new Promise((resolve) => {
@@ -63,7 +40,7 @@ function type(line: string): Promise<string> {
   });
 }
 
-async function follow(steps: readonly Step[], put: (line: string) => string = (line) => line): Promise<void> {
+async function follow(steps: (typeof blocks)[number], put: (line: string) => string = (line) => line): Promise<void> {
   for (const { command, answer } of steps) {
     const text = await type(put(command));
     expect([command, shows(answer, text) ? "as the README shows" : text]).toEqual([command, "as the README shows"]);
