@@ -1,13 +1,10 @@
 /** The simulated renderers behave as each program was observed to (players.md 8). */
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
-import { createServer } from "node:http";
 import { createDlnaSimulator, type DlnaSimulator, type StackName } from "../../src/simulators/dlna.ts";
-import { until } from "../support/http-device.ts";
-import { listening } from "../support/listening.ts";
 import { search } from "./datagrams.ts";
 
-const running: { stop(): unknown }[] = [];
+const running: DlnaSimulator[] = [];
 afterEach(async () => {
   for (const one of running.splice(0)) await one.stop();
 });
@@ -68,45 +65,6 @@ describe("differences of the programs", () => {
     expect(await outcome(transport(kodi, "Play", { Speed: 1 }))).toBe(200);
     expect(kodi.state.transport).toBe("STOPPED");
   });
-});
-
-test("a subscriber is notified at once and of each change until it unsubscribes", async () => {
-  const set = await plugIn("rygel");
-  const heard: { sid: string; body: string }[] = [];
-  const server = createServer((request, response) => {
-    let body = "";
-    request.on("data", (part) => {
-      body += part;
-    });
-    request.on("end", () => {
-      heard.push({ sid: String(request.headers["sid"]), body });
-      response.end();
-    });
-  });
-  const listener = await listening(server);
-  running.push(listener);
-  const { port } = listener;
-  const at = `http://${set.host}:${set.port}/upnp/event/RenderingControl`;
-  const ask = (method: string, headers: Record<string, string>) => fetch(at, { method, headers });
-  const callback = `<http://127.0.0.1:${port}/here>`;
-  const given = await ask("SUBSCRIBE", { callback, nt: "upnp:event", timeout: "Second-60" });
-  const sid = given.headers.get("sid") ?? "";
-  expect([given.status, given.headers.get("timeout"), sid]).toEqual([
-    200,
-    "Second-300",
-    expect.stringContaining("uuid:"),
-  ]);
-  await until("it is called first", () => heard.length === 1);
-  set.setVolume(40);
-  await until("it is called", () => heard.length === 2);
-  expect(heard[1]?.sid).toBe(sid);
-  expect(heard[1]?.body).toContain("&lt;Volume val=&quot;40&quot; channel=&quot;Master&quot;");
-  expect((await ask("SUBSCRIBE", { sid, timeout: "Second-60" })).status).toBe(200);
-  expect((await ask("UNSUBSCRIBE", { sid })).status).toBe(200);
-  expect((await ask("SUBSCRIBE", { sid })).status).toBe(412);
-  set.setVolume(41);
-  await Bun.sleep(50);
-  expect(heard.length).toBe(2);
 });
 
 test("searches for its own version, for older ones, and for everything are answered once each", async () => {
