@@ -11,14 +11,16 @@ async function start(): Promise<Zapd> {
   const started = await createZapd({ config: configPath(process.env), state: stateFolder(process.env) });
   void started.start();
   // Otherwise a connection to a device, such as that of its console, would keep `deno serve` from ending.
-  for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.once(signal, () => void started.stop().finally(() => exitSoon(signal)));
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    // A listener for once is gone from the count as soon as it was called, so those before this one are counted now.
+    const hasOthers = process.listenerCount(signal) > 0;
+    process.once(signal, () => {
+      // A program that listens for the signal itself decides when it ends. Otherwise its server, under Bun, would keep it alive.
+      const isAlone = !hasOthers && process.listenerCount(signal) === 0;
+      void started.stop().finally(() => isAlone && setTimeout(() => process.exit(), 1_000).unref());
+    });
+  }
   return started;
-}
-
-/** Ends the process, which under Bun its server keeps alive. A program that listens for the signal itself decides when it ends. */
-function exitSoon(signal: NodeJS.Signals): void {
-  if (process.listenerCount(signal) === 0) setTimeout(() => process.exit(), 1_000).unref();
 }
 
 export default {

@@ -37,13 +37,13 @@ const defaultTimeoutMs = 30_000;
 /** Fetching, sending and starting a package. */
 const installTimeoutMs = 240_000;
 const noSites = "A site appears once its daemon uses the broker: zapd config set mqtt.url mqtt://HOST:1883";
-/** How long to wait for a device that another holder has leased; and how long one request for it, which cannot be taken back. */
+/** How long to wait for a device that another holder has leased; and how long one request, which cannot be taken back, waits for that. */
 const leaseWaitS = 30;
-const leaseStepS = 5;
+const leaseStepS = 2;
 /** How much longer than the time for all devices freeing a lease may take. */
 const freeingMs = 2_000;
-/** How long the sites may take to answer after a signal. */
-const stoppingMs = leaseStepS * 1_000 + freeingMs;
+/** How long the sites may take to answer after a signal: for a lease, as long again and 5 s more until its device is idle. */
+const stoppingMs = (2 * leaseStepS + 5) * 1_000 + freeingMs;
 
 export async function fleet(context: Context): Promise<number> {
   const [verb = "", ...words] = context.words;

@@ -1,5 +1,5 @@
 /** Pairs a device during a call, where the device shows a code and the client can ask its user for it. */
-import { ApiError } from "../api/client.ts";
+import { ApiError, type Result } from "../api/client.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
 import { withHint } from "../system/text.ts";
@@ -22,9 +22,12 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
     try {
       await api.pairDevice({ id, body: { pin }, signal });
     } catch (error) {
-      // The device still shows the code, and until its time is over no other pairing can begin.
       if (!(error instanceof ApiError) || error.reason !== "wrong") throw error;
-      return askCode(withHint(error.message, error.hint));
+      const begun = await beginPairing(context, id);
+      // Most devices still show the code, so that no other pairing can begin. With some it has ended, and the next has another.
+      if (begun instanceof ApiError) return askCode(withHint(error.message, error.hint));
+      if (begun?.step === "code") return askCode(`That was wrong. ${questionOf(begun)}`);
+      throw error;
     }
   }
   if (pin === null) await api.cancelPairing({ id, signal }).catch(() => {});
@@ -33,24 +36,32 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
   } catch (error) {
     const asksPin = canAsk && pin === undefined && !tool.readOnly;
     if (!asksPin || !(error instanceof ApiError) || error.code !== "pairing_required") throw error;
-    // Without `begin`: what is left here does not end a request that somebody else waits for at the device.
-    const within = AbortSignal.any([signal, AbortSignal.timeout(codeTimeoutMs)]);
-    const begun = await api.pairDevice({ id, body: {}, signal: within }).catch((why: unknown) => {
-      // Somebody is pairing it: that is to be finished or cancelled first.
-      if (why instanceof ApiError && why.code === "device_busy") throw why;
-      return null;
-    });
+    const begun = await beginPairing(context, id);
     if (begun === null) throw error;
+    // Somebody is pairing it: that is to be finished or cancelled first.
+    if (begun instanceof ApiError) throw begun;
     if (begun.step === undefined) return tool.run(args, context);
     if (begun.step !== "code") {
       await api.cancelPairing({ id, signal }).catch(() => {});
       throw error;
     }
-    const { form, length, device } = begun;
-    const kind = form === "digits" ? "digits" : "characters";
-    const long = length === null || length === undefined ? "" : ` of ${length} ${kind}`;
-    return askCode(`${device.name} shows a code${long} to pair it with zapd. What is the code?`);
+    return askCode(questionOf(begun));
   }
+}
+
+/** Begins a pairing. Gives the error `device_busy` where it is being paired already, and `null` where it cannot be paired now. */
+async function beginPairing({ api, signal }: ToolContext, id: string): Promise<Result<"pairDevice"> | ApiError | null> {
+  // Without `begin`: what is left here does not end a request that somebody else waits for at the device.
+  const within = AbortSignal.any([signal, AbortSignal.timeout(codeTimeoutMs)]);
+  return api
+    .pairDevice({ id, body: {}, signal: within })
+    .catch((error: unknown) => (error instanceof ApiError && error.code === "device_busy" ? error : null));
+}
+
+function questionOf({ form, length, device }: Result<"pairDevice">): string {
+  const kind = form === "digits" ? "digits" : "characters";
+  const long = length === null || length === undefined ? "" : ` of ${length} ${kind}`;
+  return `${device.name} shows a code${long} to pair it with zapd. What is the code?`;
 }
 
 function askCode(message: string): Outcome {

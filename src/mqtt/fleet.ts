@@ -7,6 +7,7 @@ import { isObject } from "../system/json.ts";
 import { caseFolded } from "../system/nearest.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { sleep } from "../system/sleep.ts";
+import { withHint } from "../system/text.ts";
 import { type Bus, BusError, type Message, objectIn } from "./bus.ts";
 import { topicsOf } from "./topics.ts";
 
@@ -242,7 +243,7 @@ export class Fleet {
     const { rpc } = topicsOf(this.#prefix, site.site);
     const { signal } = called;
     const answer = await this.#bus.request(rpc, body, { replyTo, timeoutMs, signal }).catch((error: unknown) => {
-      throw signal.aborted ? offline(site.site, mayHave) : error;
+      throw signal.aborted ? offline(site.site, mayHaveWorked) : error;
     });
     return readAnswer(answer, site);
   }
@@ -310,14 +311,14 @@ export class Fleet {
   }
 }
 
-const mayHave = "The command may have taken effect all the same";
+const mayHaveWorked = "The command may have taken effect all the same";
 
 function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): ErrorBody {
   if (thrown instanceof ZapdError) return { code: thrown.code, message: thrown.message, hint: thrown.hint };
   if (!(thrown instanceof BusError)) throw thrown;
   if (thrown.reason !== "timeout") {
     const isNotSent = thrown.reason === "forbidden" || thrown.reason === "too_large";
-    const hint = isNotSent ? thrown.hint : [thrown.hint, mayHave].filter(Boolean).join(". ");
+    const hint = isNotSent ? thrown.hint : withHint(mayHaveWorked, thrown.hint);
     return { code: "site_offline", message: thrown.message, hint };
   }
   const message = `${site.site} did not answer for ${name} within ${Math.round(timeoutMs / 100) / 10} s`;

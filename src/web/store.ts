@@ -207,16 +207,19 @@ async function inTurn<T>(
   sharedFailure: (thrown: unknown) => Failure | null = () => null,
 ): Promise<T> {
   // The timer stands still while the machine sleeps; the time of day does not.
-  const timeout = new Promise<Failure>((resolve) => setTimeout(resolve, maxWaitMs, notSent));
   const askedAt = Date.now();
+  let timeout: Promise<Failure> | undefined;
   while (underWay.size >= max) {
+    timeout ??= new Promise((resolve) => setTimeout(resolve, maxWaitMs, notSent));
     const failure = await Promise.race([...underWay, timeout]);
     if (failure) throw new CallError(failure);
     if (Date.now() - askedAt > maxWaitMs) throw new CallError(notSent);
   }
   const running = work();
-  const ended: Promise<Failure | null> = running.then(() => null, sharedFailure).finally(() => underWay.delete(ended));
+  const ended = running.then(() => null, sharedFailure);
   underWay.add(ended);
+  // Not sooner: a caller who comes back from what has just ended must not overtake those who wait.
+  void ended.then(() => underWay.delete(ended));
   return running;
 }
 
@@ -230,8 +233,8 @@ function silenceOf(thrown: unknown): Failure | null {
 
 /**
  * `attempt` for a command. The commands to one device go one after another, and with one that is not answered those behind
- * it end: however often one that is silent is pressed, the others have the browser's connections. As in the daemon, a
- * command waits at most 5 s (SECURITY.md R14).
+ * it end: however often one that is silent is pressed, the others have the browser's connections. A command waits at most
+ * 5 s, as a single key does in the daemon (SECURITY.md R14).
  */
 export function command<T>(entry: Entry, description: string, work: () => Promise<T>): Promise<T | null> {
   return attempt(entry, description, () => inTurn(entry.commands, 1, 5_000, work, silenceOf));

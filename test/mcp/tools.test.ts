@@ -95,15 +95,18 @@ const callingWith = (api: Client): ToolContext => ({
 function setWithCode(step: "code" | "confirm" | "login" | "busy") {
   const calls: string[] = [];
   let isPaired = false;
+  let isOpen = false;
   const refused = new ApiError({ code: "pairing_required", message: "Den is not paired", hint: "zapd pair Den" }, "");
   const api = {
     async pairDevice({ body, signal }: { body: { begin?: boolean; pin?: string }; signal: AbortSignal }) {
       calls.push(body.pin === undefined ? `pair ${JSON.stringify(body)}` : `pin ${body.pin}`);
       if (step === "confirm") await sleep(60_000, signal);
-      if (step === "busy") throw new ApiError({ code: "device_busy", message: "Den is already being paired" }, "");
+      if (step === "busy" || (isOpen && body.pin === undefined))
+        throw new ApiError({ code: "device_busy", message: "Den is already being paired" }, "");
+      isOpen = body.pin === undefined || body.pin === "0000";
       if (body.pin === undefined) return { device: { name: "Den" }, step, form: "digits", length: 4 };
       isPaired = body.pin === "1234";
-      const reason = body.pin === "0000" ? "wrong" : "late";
+      const reason = body.pin === "9" ? "late" : "wrong";
       if (!isPaired) throw new ApiError({ code: "pairing_failed", message: "not paired", reason }, "");
       return {};
     },
@@ -135,9 +138,16 @@ test("a set that shows a code is paired during the call, where the person can be
   expect(await ask("set_volume", volume, { answerTo: () => "0000" })).toMatchObject({
     ask: { key: "pin", message: expect.stringContaining("not paired") },
   });
+  // With this one it ends.
+  expect(await ask("set_volume", volume, { answerTo: () => "5555" })).toMatchObject({
+    ask: { key: "pin", message: expect.stringContaining("wrong. Den shows a code of 4 digits") },
+  });
   await expect(ask("set_volume", volume, { answerTo: () => "9" })).rejects.toMatchObject({ code: "pairing_failed" });
   expect(await ask("set_volume", volume, { answerTo: () => "1234" })).toMatchObject({ data: { confirmed: null } });
-  expect(calls).toEqual(["volume", "pair {}", "pin 0000", "pin 9", "pin 1234", "volume"]);
+  expect(calls).toEqual([
+    ...["volume", "pair {}", "pin 0000", "pair {}", "pin 5555", "pair {}", "pin 9"],
+    ...["pin 1234", "volume"],
+  ]);
 });
 
 test("no question for a tool that only reads, for a prompt at the set, a second time, or where the client cannot ask", async () => {

@@ -85,7 +85,10 @@ export function Apps({ entry, device }: ListProps) {
   );
 }
 
-/** By line, when its last icon so far has loaded. Two at a time: the icons of a slow device must not take the browser's six connections. */
+/**
+ * Two queues of icons; each promise resolves when the last icon in its queue has loaded or failed. Not more: the icons of a
+ * slow device must not take the browser's six connections.
+ */
 const iconLines = [Promise.resolve(), Promise.resolve()];
 
 /** The icon of an app, or its first letter if it has none. */
