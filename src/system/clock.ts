@@ -66,31 +66,31 @@ export class SleepWatch {
     this.#clocks = clocks;
     this.#checked = momentOf(clocks);
     // The timer must not keep the process alive.
-    setInterval(() => this.#check(true), checkEveryMs).unref();
+    setInterval(() => this.#check(), checkEveryMs).unref();
   }
 
   /** How many sleeps were detected. */
   get sleepCount(): number {
     // The caller may wake before the timer does.
-    this.#check(false);
+    this.#check();
     return this.#times;
   }
 
   /** Whether the machine slept after `then` (`performance.now()`), or so shortly before that what was read at `then` may have been sent during the sleep. */
   hasSleptSince(then: number): boolean {
-    this.#check(false);
+    this.#check();
     return then - this.#wokeAt < staleAfterWakeMs;
   }
 
-  /** `due`: by the timer. A caller's check in between must not hide the beginning of a sleep. */
-  #check(due: boolean): void {
+  #check(): void {
     const now = momentOf(this.#clocks);
-    const slept = msBetween(this.#checked, now) > checkEveryMs + minimumSleepMs;
-    if (slept) {
+    const sinceMs = msBetween(this.#checked, now);
+    if (sinceMs > checkEveryMs + minimumSleepMs) {
       this.#times++;
       this.#wokeAt = now.ranMs;
     }
-    if (slept || due) this.#checked = now;
+    // A check in between must not hide the beginning of a sleep.
+    if (sinceMs >= checkEveryMs) this.#checked = now;
   }
 }
 

@@ -81,5 +81,5 @@ test("an installation asks for a lease for some seconds at a time, and not again
   };
   const limits = { timeoutMs: 240_000, stopped: interrupted.signal };
   await expect(withLease(send, "set", limits, async () => {})).rejects.toThrow("stopped");
-  expect(waits).toEqual([5, 5]);
+  expect(waits).toEqual([2, 2]);
 });

@@ -33,12 +33,14 @@ export function tidy(when: typeof afterEach = afterEach): void {
   });
 }
 
-/** Time that passes at once: so many milliseconds more than have gone by, until the test ends. */
+/** Time that passes at once: so many milliseconds more than have gone by since the test began. The clock never goes back. */
 export function passing(): { ms: number } {
   const passed = { ms: 0 };
+  let before = 0;
   const { now } = performance;
-  performance.now = () => now.call(performance) + passed.ms;
+  performance.now = () => now.call(performance) + before + passed.ms;
   afterEach(() => {
+    before += passed.ms;
     passed.ms = 0;
   });
   // The next file begins later than whatever was noted of this one.
