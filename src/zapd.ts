@@ -260,7 +260,9 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     },
     async request(input, init) {
       const request =
-        input instanceof Request ? new Request(input, init) : new Request(new URL(input, "http://zapd"), init);
+        input instanceof Request
+          ? keeping(input, new Request(input, init))
+          : new Request(new URL(input, "http://zapd"), init);
       if (!new URL(request.url).pathname.startsWith(`${prefix}/`)) return app.fetch(request, ownCall);
       return app.fetch(...mounted(prefix, request, ownCall));
     },
@@ -298,7 +300,15 @@ function mounted(prefix: string, request: Request, call: Call): [Request, Call] 
   const url = new URL(request.url);
   const callerPath = url.pathname;
   url.pathname = callerPath.startsWith(`${prefix}/`) ? callerPath.slice(prefix.length) : "/";
-  return [new Request(url, request), { ...call, callerPath }];
+  return [keeping(request, new Request(url, request)), { ...call, callerPath }];
+}
+
+const originals = new WeakMap<Request, Request>();
+
+/** Keeps a request as long as its copy: under Node 20 the signal of a copy whose original was collected never aborts. */
+function keeping(original: Request, copy: Request): Request {
+  originals.set(copy, original);
+  return copy;
 }
 
 /** Whether the daemon listens on an address; another one of 127.0.0.0/8 may belong to a device. */

@@ -80,7 +80,7 @@ describe.skipIf(missing !== null)(`a file of this machine${missing === null ? ""
     const played = zapd("play", file);
     expect(await played.ended).toBeOneOf([0, 5]);
     expect(played.said()).toMatch(
-      /^(zapd: Cinema requested no film\.mp4, but does not play it\.|no film\.mp4 is over)/,
+      /^(zapd: Cinema requested no film\.mp4, but does not play it\.|no film\.mp4 has ended on Cinema)/,
     );
   }, 60_000);
 });

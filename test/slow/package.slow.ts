@@ -125,7 +125,11 @@ const leave = new AbortController();
 const run = { method: "POST", body: '{"steps":[{"wait_ms":3000}]}', signal: leave.signal };
 fetch("http://127.0.0.1:7273/tv/v1/run", run).catch(() => {});
 for await (const text of news.body.pipeThrough(new TextDecoderStream())) {
-  if (text.includes("scene.started")) leave.abort();
+  if (text.includes("scene.started")) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    gc();
+    leave.abort();
+  }
   if (!text.includes("scene.finished")) continue;
   console.log(/"outcome":"\\w+"/.exec(text)[0]);
   break;
@@ -142,7 +146,11 @@ test("the examples of the README and of the page on embedding run", async () => 
       const text = `${code}\n${checks[at]}\n`.replaceAll("7273", String(port));
       writeFileSync(file, text.replaceAll("./state", `./state-${at}`).replaceAll("config.toml", `config-${at}.toml`));
       const [command, words] =
-        language === "js" ? (["node", []] as const) : code.includes("Deno.") ? deno : ([process.execPath, []] as const);
+        language === "js"
+          ? (["node", ["--expose-gc"]] as const)
+          : code.includes("Deno.")
+            ? deno
+            : ([process.execPath, []] as const);
       return execFileSync(command, [...words, file], {
         cwd: project,
         encoding: "utf8",
