@@ -115,6 +115,8 @@ describePage("the house", (visitAt) => {
     await until(page, "the title has the focus", () => document.activeElement?.tagName === "H1");
     await pressNamed(page, "Look again");
     await shows(page, "Kitchen");
+    // What is found moves the buttons below the list.
+    await until(page, "the search is over", () => document.querySelector(".house-foot [aria-busy]") === null);
     await pressNamed(page, "Add by address");
     await write(page, "Address", "127.9.9.9");
     await pressNamed(page, "Add");
