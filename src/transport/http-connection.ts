@@ -37,12 +37,10 @@ export interface Exchange {
 }
 
 export class HttpConnection {
-  /** Whether the device has proven over this connection that it is the one that is meant. */
-  proven = false;
+  /** When the device last proved over it that it is the one that is meant, on the monotonic clock. */
+  provenAt: number | undefined;
   /** The headers with the login, where the device requires one. */
   login: Readonly<Record<string, string>> | undefined;
-  /** On the monotonic clock. */
-  provenAt = Number.NEGATIVE_INFINITY;
   /** Whether another exchange may be sent. */
   usable = true;
   /** How many exchanges it has carried. */

@@ -198,8 +198,8 @@ export class DeviceHttp {
     const { proofHoldsMs = Number.POSITIVE_INFINITY } = this.#options;
     const now = performance.now();
     return (
-      kept.proven &&
       this.#keepsAlive === true &&
+      kept.provenAt !== undefined &&
       now - kept.idleSince < proofMaxIdleMs &&
       now - kept.provenAt < proofHoldsMs
     );
@@ -226,7 +226,6 @@ export class DeviceHttp {
           }
         }
       });
-      connection.proven = true;
       connection.provenAt = performance.now();
       if (this.#keepsAlive === null) {
         // In several sleeps, so that a busy process reads the close of the connection in between.
@@ -270,7 +269,8 @@ export class DeviceHttp {
       clearInterval(crowded);
     }
     // A device that has proven itself without a login gets none for the command that follows.
-    if (answer.status !== 401 || !login || connection.login || connection.proven) return { answer, connection };
+    if (answer.status !== 401 || !login || connection.login || connection.provenAt !== undefined)
+      return { answer, connection };
     connection.close();
     const headers = login(answer);
     const next = await this.#open(signal);
@@ -286,7 +286,7 @@ export class DeviceHttp {
   /** Takes a kept connection out, preferably a proven one. */
   #take(): HttpConnection | undefined {
     this.#dropOld();
-    const at = this.#idle.findLastIndex((connection) => connection.proven);
+    const at = this.#idle.findLastIndex(({ provenAt }) => provenAt !== undefined);
     // -1, where none is proven, takes the last.
     return this.#idle.splice(at, 1)[0];
   }
