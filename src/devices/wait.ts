@@ -39,24 +39,22 @@ export async function waitFor(
     );
   const first = read();
   const end = (matched: boolean) => resolve({ device, state: device.lastState.viewOrUnknown, matched });
-  let met: Promise<void> | undefined;
-  const endIfMet = () => {
-    met = undefined;
-    if (holds(device.lastState.viewOrUnknown)) end(true);
-  };
+  /** Whether the state that was observed last meets them. */
+  let isMet = false;
+  const stillMet = () => isMet && holds(device.lastState.viewOrUnknown);
   const stopObserving = device.lastState.onState((state) => {
     const seen = device.lastState.parts;
     // A part that was never observed looks empty.
     const isSeen = (part: StatePart) => seen[part] !== undefined;
-    if (!conditions.every(({ part }) => isSeen(part)) || !holds(state)) return;
-    if (stateParts.every(isSeen)) end(true);
-    else met ??= Promise.race([first, sleep(answerMs)]).then(endIfMet);
+    isMet = conditions.every(({ part }) => isSeen(part)) && holds(state);
+    if (isMet && stateParts.every(isSeen)) end(true);
+    else if (isMet) void Promise.race([first, sleep(answerMs)]).then(() => stillMet() && end(true));
   });
   // Some parts are polled rarely, so the device is read once more before the wait ends.
   const last = timeoutMs > 2 * answerMs ? setTimeout(read, timeoutMs - answerMs) : undefined;
   const timer = setTimeout(async () => {
     await Promise.race([first, sleep(Math.max(0, answerMs - timeoutMs))]);
-    end(met !== undefined && holds(device.lastState.viewOrUnknown));
+    end(stillMet());
   }, timeoutMs);
   try {
     return await orAborted(promise, AbortSignal.any([signal, device.removed]));
