@@ -146,13 +146,14 @@ export class Commands {
   /** Runs a call, and answers in the envelope of the API. Without a reply topic only a failure is reported. */
   async #answer(message: Message, bus: Bus): Promise<void> {
     const { topics, log } = this.#options;
+    const isAllowed = (topic: unknown): topic is string => typeof topic === "string" && isReplyTopic(topics, topic);
     let call: Readonly<Record<string, unknown>> = {};
+    let replyTo: unknown = message.replyTo;
     let envelope: string;
-    let failed: unknown;
     try {
       call = callIn(textIn(message, limits.callBytes));
-      const replyTo = message.replyTo ?? call["reply_to"];
-      if (replyTo !== undefined && (typeof replyTo !== "string" || !isReplyTopic(topics, replyTo)))
+      replyTo ??= call["reply_to"];
+      if (replyTo !== undefined && !isAllowed(replyTo))
         throw invalid(
           "The answer cannot be sent to that topic",
           `Use a topic of your own, or one below ${topics.reply("")}`,
@@ -160,20 +161,17 @@ export class Commands {
       checkAge(call["sent_at"]);
       envelope = await this.#runCall(call, bus);
     } catch (error) {
-      failed = error;
       if (!(error instanceof ZapdError)) log.error(`MQTT: ${error instanceof Error ? error.stack : textOf(error)}`);
+      if (!isAllowed(replyTo)) throw error;
       envelope = envelopeOf(error);
     }
-    const replyTo = message.replyTo ?? call["reply_to"];
-    if (typeof replyTo !== "string" || !isReplyTopic(topics, replyTo)) {
-      if (failed !== undefined) throw failed;
-      return;
-    }
+    if (!isAllowed(replyTo)) return;
     const { transaction } = call;
     const hasTransaction = typeof transaction === "string" || typeof transaction === "number";
     const prefix = hasTransaction ? `"transaction":${JSON.stringify(transaction)},` : "";
+    const to = replyTo;
     const answer = (text: string) =>
-      bus.publish(replyTo, `{${prefix}${text.slice(1)}`, {
+      bus.publish(to, `{${prefix}${text.slice(1)}`, {
         qos: 1,
         expiresInS: answerExpiryS,
         correlation: message.correlation,
