@@ -41,12 +41,11 @@ export function holdKey(entry: Entry, key: Key): () => void {
   const firstPress = press(entry, key, description);
   if (singlePressKeys.has(key) || !device.capabilities.includes("hold")) return () => {};
   let isUp = false;
-  let isDown = false;
-  let lastDown: Promise<unknown> = Promise.resolve();
+  let lastDown: Promise<unknown> | undefined;
   let isSending = false;
   const down = async () => {
     if (isSending) return;
-    isDown = isSending = true;
+    isSending = true;
     const signal = AbortSignal.timeout(downTimeoutMs);
     const body = { key, phase: "down" } as const;
     const request = attempt(entry, description, () => call("pressKey", { id: entry.id, body, signal }));
@@ -78,7 +77,7 @@ export function holdKey(entry: Entry, key: Key): () => void {
     isUp = true;
     clearTimeout(timer);
     clearInterval(timer);
-    if (!isDown) return;
+    if (!lastDown) return;
     sendUp(entry.id, key);
     // A `down` that was still under way may have arrived after the `up`.
     void lastDown.then(() => sendUp(entry.id, key));
