@@ -57,7 +57,7 @@ export async function pairAndroid(
     await conversation.ask(pairingMessages.request(), pairing.requestAck, within);
     await conversation.ask(pairingMessages.options(), pairing.options, within);
     await conversation.ask(pairingMessages.configuration(), pairing.configurationAck, within);
-    conversation.isCodeShown = true;
+    conversation.stage = "code";
     const secret = { cert: own.cert, key: own.key, certificate: fingerprint(certificate) };
     const enter = async (code: string): Promise<Paired<AndroidMemory, AndroidSecret>> => {
       const proof = secretOf(client, server, code);
@@ -66,7 +66,7 @@ export async function pairAndroid(
         throw pairingFailed("wrong", "shows a different code", {
           hint: "Check the code on its screen, and type it again",
         });
-      conversation.isSecretSent = true;
+      conversation.stage = "secret";
       try {
         await conversation.ask(pairingMessages.secret(proof), pairing.secretAck, AbortSignal.timeout(answerTimeoutMs));
       } catch {
@@ -94,9 +94,8 @@ export async function pairAndroid(
 /** The requests of a pairing, one at a time. */
 class Conversation {
   line: FramedConnection | undefined;
-  /** The TV shows its code; and has been sent the secret. */
-  isCodeShown = false;
-  isSecretSent = false;
+  /** Until the TV shows its code, until it has been sent the secret, and after that. */
+  stage: "opening" | "code" | "secret" = "opening";
   /** Why the pairing has ended. */
   over: ZapdError | undefined;
   readonly #end = Promise.withResolvers<never>();
@@ -128,21 +127,20 @@ class Conversation {
   }
 
   end(): void {
-    this.#fail(this.isSecretSent ? refused() : this.isCodeShown ? withdrawn() : closedDuringPairing());
+    this.#fail({ opening: closedDuringPairing, code: withdrawn, secret: refused }[this.stage]());
   }
 
   #refusal(status: number): ZapdError {
-    if (this.isSecretSent || status === statuses.badSecret) return refused();
-    return this.isCodeShown
-      ? withdrawn()
-      : pairingFailed("denied", `refused the pairing: it answered ${status}`, { hint: resetHint });
+    if (this.stage === "secret" || status === statuses.badSecret) return refused();
+    if (this.stage === "code") return withdrawn();
+    return pairingFailed("denied", `refused the pairing: it answered ${status}`, { hint: resetHint });
   }
 
   #fail(error: ZapdError): void {
     if (this.over) return;
     this.over = error;
     this.#waiting?.reject(error);
-    if (this.isCodeShown) this.#end.reject(error);
+    if (this.stage !== "opening") this.#end.reject(error);
     this.line?.destroy();
   }
 }
