@@ -66,10 +66,8 @@ class PairingAttempt {
   callers = 0;
   /** A caller was told to come back to it. */
   isKeptOpen = false;
-  /** A code or login is being tried. */
-  isEntering = false;
-  /** The device has accepted, and its secret is being saved. */
-  isSaving = false;
+  /** A code or login is being tried; then the device has accepted, and its secret is being saved. */
+  phase: "waiting" | "entering" | "saving" = "waiting";
   hasDeviceEnded = false;
   /** What the device waits for, once it does. */
   step: Pairing["step"] | undefined;
@@ -131,7 +129,7 @@ export class EndpointPairing {
         return null;
       }
       const enter = enterWith(opened.pairing, request);
-      if (current.isEntering || (before && !enter)) throw this.#busy(current);
+      if (current.phase !== "waiting" || (before && !enter)) throw this.#busy(current);
       if (!enter) return keepOpen(current, opened);
       current.isKeptOpen ||= request.begin === true;
       await orAborted(this.#enter(current, opened, enter, request), signal);
@@ -150,7 +148,7 @@ export class EndpointPairing {
   /** Cancels the pairing that runs; whether there was one. */
   cancel(): boolean {
     const current = this.#current;
-    if (!current || current.isSaving) return false;
+    if (!current || current.phase === "saving") return false;
     this.#end(current, pairingCancelled());
     return true;
   }
@@ -225,7 +223,7 @@ export class EndpointPairing {
     request: PairingRequest,
   ): Promise<void> {
     const secrets = [request.pin, request.password].filter((word) => word !== undefined);
-    current.isEntering = true;
+    current.phase = "entering";
     try {
       await this.#finish(current, leftMs() + answerTimeoutMs, textsIn(request), () =>
         enter().catch((error: unknown) => {
@@ -236,7 +234,7 @@ export class EndpointPairing {
         }),
       );
     } finally {
-      current.isEntering = false;
+      current.phase = "waiting";
     }
   }
 
@@ -250,7 +248,7 @@ export class EndpointPairing {
     try {
       const paired = await this.#attempt(current, timeoutMs, callerTexts, work);
       current.end.signal.throwIfAborted();
-      current.isSaving = true;
+      current.phase = "saving";
       await this.#save(current, paired);
     } catch (error) {
       const mayTryAgain = current.isKeptOpen && !current.hasDeviceEnded && hasReason(error, "wrong");
@@ -324,11 +322,11 @@ export class EndpointPairing {
   /** The device has ended the pairing; a code that is being entered fails by itself, with a better error. */
   #endedByDevice(current: PairingAttempt, error: unknown): void {
     current.hasDeviceEnded = true;
-    if (!current.isEntering && !current.isSaving) this.#end(current, error);
+    if (current.phase === "waiting") this.#end(current, error);
   }
 
   #expire(current: PairingAttempt, { step, expiresMs }: Pairing): void {
-    if (current.isSaving) return;
+    if (current.phase === "saving") return;
     const { problem, hint } = expiredTexts[step];
     this.#end(current, pairingFailed("late", `${problem} within ${Math.round(expiresMs / 1_000)} s`, { hint }));
   }
