@@ -149,23 +149,21 @@ class FilePlayback {
     this.#isHandedOver = true;
     const handedOverAt = performance.now();
     const over = new AbortController();
-    let ended: string | undefined;
-    let failed: Error | undefined;
+    const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+    this.#follow(AbortSignal.any([this.#signal, over.signal])).then(() => resolve(undefined), reject);
     const timer = setInterval(() => {
       try {
-        ended = this.#check(handedOverAt);
+        const sentence = this.#check(handedOverAt);
+        if (sentence) resolve(sentence);
       } catch (error) {
-        failed = error instanceof Error ? error : new Error(String(error));
+        reject(error);
       }
-      if (ended || failed) over.abort();
     }, checkEveryMs);
-    try {
-      await this.#follow(AbortSignal.any([this.#signal, over.signal]));
-    } finally {
+    const ended = await promise.finally(() => {
       clearInterval(timer);
-    }
+      over.abort();
+    });
     if (this.#signal.aborted) return this.#stopInterrupted();
-    if (failed) throw failed;
     this.#say(ended ?? `${this.#device.name} is no longer known, so ${this.#file.name} is no longer served`);
     return exits.ok;
   }
