@@ -101,31 +101,33 @@ export function otherAddresses(standing: Standing | undefined, now: number): Add
   return [...(former ? [former] : []), ...rivals];
 }
 
-/**
- * The place of a device after a contact. Its home, the last trusted address, wins whenever it answers; any other address that
- * answers then is a rival. Where home does not answer, the device is followed to where it was found.
- */
+/** The place of a device after a contact. */
 export function placeAfterContact(before: Place, seen: Observation, now: number): Place {
+  return withHardware(withRivals(followed(before, seen, now), seen, now), seen, now);
+}
+
+/**
+ * Its home, the last trusted address, wins whenever it answers; any other address that answers then is a rival. Where home does
+ * not answer, the device is followed to where it was found.
+ */
+function followed(before: Place, { at, answering, hasSecrets }: Observation, now: number): Place {
   const standing = withoutExpired(before.standing, now);
   const here: Place = { host: before.host, port: before.port, standing };
   const home = standing.former ?? here;
-  const answers = (one: Address) => seen.answering.some((other) => isSameAddress(one, other));
-  if (answers(home)) {
-    // It has come home, or was wrongly followed to another address.
-    const at = isSameAddress(home, here) ? here : { ...home, standing: { ...standing, ...withoutDoubt } };
-    return withHardware(withRivals(at, seen, now), seen, now);
-  }
-  if (answers(here) || !seen.at) return withHardware(withRivals(here, seen, now), seen, now);
-  const { at } = seen;
-  const isDoubted = seen.hasSecrets || standing.probation !== undefined;
+  const answers = (one: Address) => answering.some((other) => isSameAddress(one, other));
+  // It has come home, or was wrongly followed to another address.
+  if (answers(home)) return isSameAddress(home, here) ? here : { ...home, standing: { ...standing, ...withoutDoubt } };
+  if (answers(here) || !at) return here;
+  const since = new Date(now).toISOString();
+  const isDoubted = hasSecrets || standing.probation !== undefined;
   const moved: Standing = {
     ...standing,
-    since: new Date(now).toISOString(),
+    since,
     former: { host: home.host, port: home.port },
-    probation: isDoubted ? { ...standing.probation, reason: "moved", since: new Date(now).toISOString() } : undefined,
+    probation: isDoubted ? { ...standing.probation, reason: "moved", since } : undefined,
     rivals: standing.rivals.filter((one) => !isSameAddress(one, at)),
   };
-  return withHardware(withRivals({ host: at.host, port: at.port, standing: moved }, seen, now), seen, now);
+  return { host: at.host, port: at.port, standing: moved };
 }
 
 const withoutDoubt = { since: undefined, former: undefined, probation: undefined, rivals: [] } as const;
