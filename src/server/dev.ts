@@ -89,15 +89,11 @@ function followed(device: Device, first: ConsoleLines | null, isEnded: () => boo
           const { lines, dropped = 0 } = read;
           cursor = read.cursor;
           read = null;
-          const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
-          if (lines.length > 0) {
-            isBegun = true;
-            return [{ id: cursor, event: { type: "lines", json } }];
-          }
           // The first heartbeat comes at once: it shows a reader that the stream is open, and its cursor.
-          if (!isBegun || performance.now() - since > heartbeatMs) {
+          if (lines.length > 0 || !isBegun || performance.now() - since > heartbeatMs) {
             isBegun = true;
-            return [{ id: cursor, event: null }];
+            const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
+            return [{ id: cursor, event: lines.length > 0 ? { type: "lines", json } : null }];
           }
           await sleep(pollMs, closed.signal);
         }
