@@ -138,22 +138,20 @@ function parse(text: string): Node {
   };
   /** Parses items up to a closing bracket; returns whether a comma follows the last. */
   const list = (close: string, item: () => void): boolean => {
-    let hasComma = false;
-    let isFirst = true;
+    let hasComma: boolean | undefined;
     at++;
     for (;;) {
       skip();
       if (text[at] === close) break;
       if (at >= text.length) fail(`the closing ${close} is missing`);
-      if (!isFirst && !hasComma) fail(`expected a comma or ${close}`);
+      if (hasComma === false) fail(`expected a comma or ${close}`);
       item();
-      isFirst = false;
       skip();
       hasComma = text[at] === ",";
       if (hasComma) at++;
     }
     at++;
-    return hasComma;
+    return hasComma === true;
   };
   const node = (depth: number): Node => {
     if (depth > maxDepth) fail(`nested deeper than ${maxDepth} levels`);
