@@ -23,10 +23,8 @@ export class Presence {
   #availability: Availability | undefined;
   /** Where and when it last did not answer. */
   #unreachableAt: (Address & { readonly at: number }) | undefined;
-  /** When the device last pushed its power, that it is on, and that it goes off. */
-  #pushedPowerAt = Number.NEGATIVE_INFINITY;
-  #pushedOnAt = Number.NEGATIVE_INFINITY;
-  #pushedOffAt = Number.NEGATIVE_INFINITY;
+  /** The power that the device last pushed, and when. */
+  #pushed: { readonly power: Power; readonly at: number } = { power: "unknown", at: Number.NEGATIVE_INFINITY };
   #state: Partial<PlatformState> = {};
   /** When commands last showed each part. */
   readonly #confirmedAt = new Map<string, number>();
@@ -61,9 +59,9 @@ export class Presence {
     return this.#state;
   }
 
-  /** When it last pushed that it is on, by `performance.now()`. */
+  /** When it pushed that it is on, by `performance.now()`, if it has pushed nothing else since. */
   get pushedOnAt(): number {
-    return this.#pushedOnAt;
+    return this.#pushed.power === "on" ? this.#pushed.at : Number.NEGATIVE_INFINITY;
   }
 
   /**
@@ -87,9 +85,7 @@ export class Presence {
   noteNoAnswer(reported?: Power): void {
     const { last_seen, power } = this.availability;
     const { host, port } = this.#deps.record();
-    const at = performance.now();
-    this.#unreachableAt = { host, port, at };
-    if (reported !== undefined) this.#pushedOffAt = at;
+    this.#unreachableAt = { host, port, at: performance.now() };
     const isSeenOff = this.#state.power !== undefined && isPowerOff(reported ?? power);
     if (isSeenOff) this.#state = { ...this.#state, ...offState };
     this.#set({ status: "offline", last_seen, power: reported ?? power });
@@ -101,10 +97,7 @@ export class Presence {
    */
   noteState(patch: Partial<PlatformState>, cause: Cause): void {
     const { power } = patch;
-    if (cause === "push" && power !== undefined && power !== "unknown") {
-      this.#pushedPowerAt = performance.now();
-      if (power === "on") this.#pushedOnAt = this.#pushedPowerAt;
-    }
+    if (cause === "push" && power !== undefined && power !== "unknown") this.#pushed = { power, at: performance.now() };
     if (power === "off" && cause === "push") this.noteNoAnswer(power);
     else if (power === "unknown") this.noteAnswer(cause === "command" ? null : undefined);
     else this.noteAnswer(power);
@@ -123,12 +116,12 @@ export class Presence {
 
   /** Whether it has reported since a time of `performance.now()` that it goes off: answers to earlier requests are outdated. */
   reportedOffSince(moment: number): boolean {
-    return this.#pushedOffAt > moment && this.isOff;
+    return this.#pushed.power === "off" && this.#pushed.at > moment && this.isOff;
   }
 
   /** Whether it has pushed its power since a time of `performance.now()`. */
   reportedPowerSince(moment: number): boolean {
-    return this.#pushedPowerAt > moment;
+    return this.#pushed.at > moment;
   }
 
   /** The device was removed: if it is added again, its availability is unknown. */
