@@ -68,16 +68,6 @@ export class EventStream {
     return this.#status;
   }
 
-  /** Whether the connection has ended. */
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** Bytes so far. */
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** Stops reading: data stays in the kernel, and then in the daemon. */
   pause(): void {
     this.#socket.pause();

@@ -240,11 +240,6 @@ export class Scene<Platform extends AnyPlatform = AnyPlatform> {
     return this.#typed;
   }
 
-  /** Adds a text to those that count as typed. */
-  typing(text: string): void {
-    this.#typed.push(text);
-  }
-
   /** The keys, passwords, logins, digests and typed texts that strangers received. */
   leaks(): string[] {
     const { real } = this;

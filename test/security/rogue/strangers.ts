@@ -60,10 +60,6 @@ export const manners = {
   },
 } as const;
 
-export type Manner<Of extends keyof typeof manners = keyof typeof manners> = Of extends unknown
-  ? keyof (typeof manners)[Of]
-  : never;
-
 export interface StrangerOptions {
   /** The set that it pretends to be. */
   readonly of: Pick<RealSet<PlatformName>, "platform" | "identity" | "mac" | "name" | "certificate">;
