@@ -138,7 +138,6 @@ export const EventLine = z.union([
   ...(linesOf(Object.values(events)) as unknown as [z.ZodType<ApiEvent & { id: string }>]),
   Heartbeat,
 ]);
-export type EventLine = (ApiEvent & { readonly id: string }) | z.infer<typeof Heartbeat>;
 
 const sceneNews = [
   events["scene.started"],

@@ -50,9 +50,7 @@ class Defaults {
 
 export interface RokuSimulatorOptions extends SetOptions, Partial<Defaults> {
   serial?: string;
-  vendor?: string;
   mac?: string;
-  softwareVersion?: string;
   apps?: readonly SimulatedApp[];
 }
 
