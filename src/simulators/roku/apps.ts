@@ -117,7 +117,6 @@ export function lifecycle(model: Model, id: string): "active" | "background" | "
 
 export interface Media {
   durationMs?: number;
-  live?: boolean;
 }
 
 export interface Playback {
@@ -137,14 +136,13 @@ export function startPlayback(app: string, media: Media): Playback {
 
 export function position(playback: Playback): number {
   const elapsed = playback.paused ? 0 : Date.now() - playback.at;
-  const end = playback.media.live ? undefined : playback.media.durationMs;
-  return Math.min(playback.positionMs + elapsed, end ?? Number.POSITIVE_INFINITY);
+  return Math.min(playback.positionMs + elapsed, playback.media.durationMs ?? Number.POSITIVE_INFINITY);
 }
 
 /** `close` at the end; the rest of the document stays, as on real sets (1.6). */
 export function playbackState(playback: Playback): "play" | "pause" | "close" {
-  const { durationMs, live } = playback.media;
-  if (!live && durationMs !== undefined && position(playback) >= durationMs) return "close";
+  const { durationMs } = playback.media;
+  if (durationMs !== undefined && position(playback) >= durationMs) return "close";
   return playback.paused ? "pause" : "play";
 }
 
@@ -154,7 +152,7 @@ export function togglePause(playback: Playback): void {
 }
 
 export function skip(playback: Playback, byMs: number): void {
-  const end = playback.media.live ? position(playback) : (playback.media.durationMs ?? Number.POSITIVE_INFINITY);
+  const end = playback.media.durationMs ?? Number.POSITIVE_INFINITY;
   playback.positionMs = Math.max(0, Math.min(position(playback) + byMs, end));
   playback.at = Date.now();
 }

@@ -152,9 +152,6 @@ export function mediaPlayer(model: Model): string {
 function playing(model: Model, playback: Playback): string {
   const { app, media } = playback;
   const state = playbackState(playback);
-  const at = position(playback);
-  // The duration of live TV grows with the position.
-  const duration = media.durationMs ?? (media.live ? at : undefined);
   const milliseconds = (name: string, value: number | undefined) =>
     value === undefined ? [] : [tag(name, `${Math.round(value)} ms`)];
   return element("player", { state, error: "false" }, [
@@ -162,10 +159,10 @@ function playing(model: Model, playback: Playback): string {
     element("format", { audio: "aac", video: "mpeg4_10b", container: "hls", captions: "none", drm: "none" }),
     ...(state === "close" ? [] : [element("buffering", { current: "1000", max: "1000", target: "0" })]),
     element("new_stream", { speed: "128000 bps" }),
-    ...milliseconds("position", at),
-    ...milliseconds("duration", duration),
-    tag("is_live", String(media.live ?? false)),
-    ...milliseconds("runtime", duration),
+    ...milliseconds("position", position(playback)),
+    ...milliseconds("duration", media.durationMs),
+    tag("is_live", "false"),
+    ...milliseconds("runtime", media.durationMs),
   ]);
 }
 
