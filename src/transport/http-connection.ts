@@ -44,7 +44,7 @@ export class HttpConnection {
   /** Whether another exchange may be sent. */
   usable = true;
   /** How many exchanges it has carried. */
-  answers = 0;
+  exchanges = 0;
   /** When the last exchange ended, on the monotonic clock. */
   idleSince = performance.now();
 
@@ -95,7 +95,7 @@ export class HttpConnection {
         this.#reader = undefined;
         clearTimeout(timer);
         signal.removeEventListener("abort", aborted);
-        this.answers++;
+        this.exchanges++;
         this.idleSince = performance.now();
         // After `Connection: close` no other request may be sent (RFC 9112, 9.6): a device that leaves it open may reset it then.
         const isLast = exchange.headers?.["Connection"] === "close";

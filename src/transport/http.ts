@@ -215,7 +215,7 @@ export class DeviceHttp {
       await prove(async (path, options) => {
         const exchange = readOf(path, options);
         // A kept connection may have been closed meanwhile: then a new one is tried.
-        for (let mayBeClosed = connection.answers > 0; ; mayBeClosed = false) {
+        for (let mayBeClosed = connection.exchanges > 0; ; mayBeClosed = false) {
           if (!connection.usable) connection = await this.#open(signal);
           try {
             const exchanged = await this.#exchange(connection, exchange, signal);
@@ -260,7 +260,7 @@ export class DeviceHttp {
     limit?: Limit,
   ): Promise<{ answer: Answer; connection: HttpConnection }> {
     const { login } = this.#options;
-    const isNew = connection.answers === 0;
+    const isNew = connection.exchanges === 0;
     const crowded = isNew ? setInterval(() => this.closeKept(), crowdedMs) : undefined;
     let answer: Answer;
     try {
