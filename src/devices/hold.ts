@@ -46,19 +46,8 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
   const renewed = device.heldKey.renew(key);
   if (renewed !== false && (await renewed)) return;
   if (isHeldByDevice(device, key)) {
-    await device.heldKey.pressFirst(key, async () => {
-      const isDown = Promise.withResolvers<void>();
-      await device.heldKey.begin(key, turn.signal, (signal, down) => {
-        const onDown = () => {
-          down();
-          isDown.resolve();
-        };
-        const keeping = keepDown(device, key, { ...turn, signal }, { onDown });
-        keeping.catch(isDown.reject);
-        return keeping;
-      });
-      await isDown.promise;
-    });
+    const keep = (signal: AbortSignal, onDown: () => void) => keepDown(device, key, { ...turn, signal }, { onDown });
+    await device.heldKey.pressFirst(key, () => device.heldKey.begin(key, turn.signal, keep));
     return;
   }
   // The first press is like any other: its caller waits for it, and a device that is asleep is woken.
@@ -154,7 +143,8 @@ export class HeldKey {
 
   /**
    * Holds a key down, in place of any other: `hold` runs until its signal aborts or it fails, and calls `down` once the key is
-   * down. Before that, which may take long where the device must be reached first, the hold ends with its `caller`.
+   * down, which is waited for here. Before that, which may take long where the device must be reached first, the hold ends with
+   * its `caller`.
    */
   async begin(
     key: string,
@@ -163,6 +153,7 @@ export class HeldKey {
   ): Promise<void> {
     await this.#endHold();
     const end = new AbortController();
+    const isDown = Promise.withResolvers<void>();
     let timer: ReturnType<typeof setTimeout> | undefined;
     const hungUp = () => end.abort(caller.reason);
     const renew = () => {
@@ -172,12 +163,13 @@ export class HeldKey {
     const down = () => {
       caller.removeEventListener("abort", hungUp);
       renew();
+      isDown.resolve();
     };
     caller.addEventListener("abort", hungUp);
     if (caller.aborted) hungUp();
-    // The call that began the hold was answered, so a press that fails just ends it.
+    // Once the call that began the hold was answered, a press that fails just ends it.
     const ended = hold(end.signal, down)
-      .catch(() => {})
+      .catch(isDown.reject)
       .then(() => {
         clearTimeout(timer);
         caller.removeEventListener("abort", hungUp);
@@ -185,6 +177,7 @@ export class HeldKey {
       });
     const held = { key, end, ended, renew };
     this.#held = held;
+    await isDown.promise;
   }
 
   /** Lets go of a key, or of whichever is down; when this is done, no press of it runs. */
