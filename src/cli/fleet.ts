@@ -19,7 +19,7 @@ import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
 import { defaultOwner } from "./lease.ts";
 import { type Cell, paintFor, table, unreadable } from "./print.ts";
-import { onSignal } from "./signals.ts";
+import { endingSignals, onSignal } from "./signals.ts";
 import { findVerb } from "./words.ts";
 
 type Verb = (context: Context, words: readonly string[]) => Promise<number>;
@@ -170,13 +170,14 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   const timeoutMs = context.timeoutMs ?? mostMs;
   const { fleet, replyTo, close } = await openFleet(context, false);
   const hints = new Set<string>();
-  const interrupted = new AbortController();
+  const [interrupted, gaveUp] = [new AbortController(), new AbortController()];
   let by: NodeJS.Signals | undefined;
   if (leased)
-    onSignal(["SIGINT", "SIGTERM"], (signal) => {
+    onSignal(endingSignals(), (signal) => {
       by = signal;
-      interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
-      setTimeout(() => process.exit(128 + constants.signals[signal]), stoppingMs).unref();
+      const stopped = new ZapdError("device_error", "The installation was stopped");
+      interrupted.abort(stopped);
+      setTimeout(() => gaveUp.abort(stopped), stoppingMs).unref();
     });
   try {
     const targets = fleet.select(selection);
@@ -186,14 +187,18 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
     const work = (send: Send, { id: device }: FleetDevice) => {
       const call = { op, args: { ...args, device } };
       return leased
-        ? withLease(send, device, limits, (lease) => send({ ...call, lease }))
+        ? orAborted(
+            withLease(send, device, limits, (lease) => send({ ...call, lease })),
+            gaveUp.signal,
+          )
         : send(call).then(checkScene);
     };
     const results = await fleet.run(targets, work, {
       replyTo,
       timeoutMs: leftMs,
       onResult: (result) => {
-        if (!context.json) printDeviceResult(context, result, hints);
+        // After SIGHUP there may be no terminal left, and a failed write would end the process before all leases are freed.
+        if (!context.json && by !== "SIGHUP") printDeviceResult(context, result, hints);
       },
     });
     const status = reportResults(context, results);

@@ -30,11 +30,16 @@ export function onSignal(
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once, as a failure. */
 export function untilSignal(): Promise<void> {
   return new Promise((resolve) => {
-    onSignal(["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])], () => resolve(), exits.failed);
+    onSignal(endingSignals(), () => resolve(), exits.failed);
   });
 }
 
-/** Whether SIGHUP was ignored at the start, as nohup(1) does: a handler would end that. Only Linux tells. */
+/** The signals that end a process; not SIGHUP where that was ignored at the start, as nohup(1) does: a handler would end that. */
+export function endingSignals(): readonly NodeJS.Signals[] {
+  return ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])];
+}
+
+/** Whether SIGHUP was ignored at the start. Only Linux tells. */
 function ignoresHangup(): boolean {
   try {
     const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];

@@ -209,20 +209,25 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     expect(lab().sets.map(({ state }) => state.lastLaunch)).toEqual(launched);
   });
 
-  test.each(["answers", "hangs"])(
-    "Ctrl-C ends an installation with 130, at a site that %s, and frees its leases where that can",
-    async (how) => {
+  test.each([
+    ["SIGINT", "answers", 130],
+    ["SIGHUP", "answers", 129],
+    ["SIGINT", "hangs", 130],
+  ] as const)(
+    "%s ends an installation, at a site that %s, with %i and each result, and frees its leases where that can",
+    async (signal, how, status) => {
       const words = ["fleet", "install", `${origin}/held.zip`, "--file", join(folder, "app.zip"), "--site", "lab"];
-      const address = `mqtt://127.0.0.1:${broker.port}`;
-      const child = Bun.spawn([...zapdWords(), ...words, "--broker", address], { stdout: "ignore", stderr: "ignore" });
+      const address = ["--json", "--broker", `mqtt://127.0.0.1:${broker.port}`];
+      const child = Bun.spawn([...zapdWords(), ...words, ...address], { stdout: "pipe", stderr: "ignore" });
       const leased = async () => {
         const { body } = await lab().daemon.api("GET", "/devices");
         return body.data.filter(({ lease }: { lease: unknown }) => lease !== null).length;
       };
       await until("both are leased", async () => (await leased()) === 2);
       if (how === "hangs") lab().daemon.process.kill("SIGSTOP");
-      child.kill("SIGINT");
-      expect(await child.exited).toBe(130);
+      child.kill(signal);
+      expect(await child.exited).toBe(status);
+      expect(JSON.parse(await new Response(child.stdout).text()).error.details.results).toHaveLength(2);
       if (how === "answers") expect(await leased()).toBe(0);
       lab().daemon.process.kill("SIGCONT");
       for (const id of lab().ids) await lab().daemon.api("DELETE", `/devices/${id}/lease?force=true`);
