@@ -29,9 +29,10 @@ export async function connectSocket(
   const target = { host: address.host, port: address.port };
   const timeoutMs = Math.min(withinMs, connectTimeoutMs);
   return new Promise((resolve, reject) => {
-    // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one.
+    // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one. With its own
+    // `ca`, a connection resumes no session of another: Deno 2.9.5 keeps them by host, and would show the certificate of another port.
     const socket: net.Socket = secure
-      ? tls.connect({ ...target, ...secure, rejectUnauthorized: false, minVersion: "TLSv1" })
+      ? tls.connect({ ...target, ...secure, ca: [], rejectUnauthorized: false, minVersion: "TLSv1" })
       : net.connect({ ...target, noDelay: true });
     const done = (error?: ZapdError) => {
       clearTimeout(timer);

@@ -2,11 +2,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { createServer } from "node:https";
+import { join } from "node:path";
 import { DeviceError } from "../../src/api/errors.ts";
 import { createCertificateFor } from "../../src/simulators/bench/certificate.ts";
 import { DeviceHttp } from "../../src/transport/http.ts";
 import { openWebSocket } from "../../src/transport/websocket.ts";
 import { listening } from "../support/listening.ts";
+import { root } from "../support/sources.ts";
 
 const never = new AbortController().signal;
 const certificate = createCertificateFor("One");
@@ -61,4 +63,23 @@ test("over a WebSocket: another does not hear the path, which may hold a secret"
   expect(heard).toEqual([]);
   for (const wanted of [shown, null]) expect(await codeOf(open(wanted))).toBe("device_unreachable closed");
   expect(heard).toEqual(["upgrade /?token=1", "upgrade /?token=1"]);
+});
+
+test("under Deno too, the certificate is that of the port, although both servers would resume a session of the other", async () => {
+  const program = `
+    import tls from "node:tls";
+    import { connectSocket, fingerprintOf } from ${JSON.stringify(join(root, "src/transport/socket.ts"))};
+    const shown = [];
+    for (const pair of ${JSON.stringify([certificate, createCertificateFor("Two")])}) {
+      const server = tls.createServer(pair, (socket) => socket.on("error", () => {}).write("hello"));
+      await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+      const socket = await connectSocket({ host: "127.0.0.1", port: server.address().port }, {}, AbortSignal.timeout(5_000));
+      await new Promise((resolve) => socket.once("data", resolve));
+      shown.push(fingerprintOf(socket));
+      socket.destroy();
+    }
+    console.log(new Set(shown).size);
+    process.exit();`;
+  const deno = Bun.spawn([join(root, "node_modules/.bin/deno"), "eval", program], { stderr: "inherit" });
+  expect(await new Response(deno.stdout).text()).toBe("2\n");
 });
