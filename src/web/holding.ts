@@ -58,20 +58,23 @@ export function holdKey(entry: Entry, key: Key): () => void {
     if (signal.aborted && !isUp) announce(`${device.name} did not answer, so the key was released`);
   };
   let heldAt = Date.now();
+  let isPressed = false;
   // After a sleep of the machine, which has released the key, who held it may have let go unseen.
   const hasSlept = () => Date.now() - heldAt > releasedAfterMs;
   const renew = () => {
     if (hasSlept()) return clearInterval(timer);
     heldAt = Date.now();
-    void down();
+    // A first press that takes long is waited for: a key whose press was refused is not held.
+    if (isPressed) void down();
   };
-  let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(async () => {
-    // A key whose press was refused is not held.
-    if (hasSlept() || (await firstPress) === null || isUp) return;
-    heldAt = Date.now();
-    renew();
+  let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(() => {
     timer = setInterval(renew, renewEveryMs);
+    renew();
   }, holdAfterMs);
+  void firstPress.then((pressed) => {
+    isPressed = pressed !== null;
+    if (!isPressed) clearInterval(timer);
+  });
   return () => {
     if (isUp) return;
     isUp = true;

@@ -1,5 +1,6 @@
 /** A key that is held on the page: it goes on, and stops with its release, with the window, with the tab, and with the daemon. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { HTTPRequest } from "puppeteer-core";
 import { type Looked, look, shows, until } from "../../support/browser.ts";
 import { startTestDaemon } from "../../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
@@ -71,6 +72,28 @@ describeBrowser("a held key", (browser) => {
     await stopped(3_000);
     await looked.page.mouse.up();
     expect(await looked.problems()).toEqual([]);
+  }, 60_000);
+
+  test("the machine has slept during the first press: the hold does not begin", async () => {
+    const { page } = looked;
+    await page.mouse.up();
+    await stopped();
+    await page.setRequestInterception(true);
+    const first = new Promise<HTTPRequest>((resolve) => page.once("request", resolve));
+    await page.mouse.down();
+    const request = await first;
+    page.on("request", (other) => void other.continue());
+    // Past the time after which a press is a hold.
+    await Bun.sleep(800);
+    await page.evaluate(() => {
+      const { now } = Date;
+      Date.now = () => now() + 15_000;
+    });
+    const then = room.countOf("key");
+    await request.continue();
+    await stopped();
+    expect(room.countOf("key")).toBe(then + 1);
+    await page.mouse.up();
   }, 60_000);
 
   test("the tab is closed", async () => {
