@@ -33,6 +33,8 @@ const playerKeys: ReadonlySet<Key> = new Set<Key>([
 const powerOnTimeoutMs = 45_000;
 /** A key is let go after this time, even if its caller goes on holding it. */
 const longestHoldMs = 600_000;
+/** How often it is checked whether this machine has slept while a key is down. */
+const wakeCheckMs = 500;
 
 /** A key, or a text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
@@ -177,8 +179,13 @@ export async function keepDown(
     work: async (connection, within) => {
       const letGo = await requireCapability(connection.keys?.down, "hold")(key, within);
       onDown();
+      // A timer stands still while this machine sleeps, and nothing can be sent: the key goes up as soon as that wakes.
+      const hasSlept = sleptSince();
       try {
-        await sleep(ms, within).catch(() => {});
+        for (let left = ms; left > 0 && !hasSlept(); left -= wakeCheckMs)
+          await sleep(Math.min(left, wakeCheckMs), within);
+      } catch {
+        // It was ended before its time.
       } finally {
         await letGo().catch((error: unknown) => {
           // The key has reached the device, so it is not pressed again on another connection.

@@ -4,6 +4,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { until } from "../support/http-device.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
@@ -96,6 +97,15 @@ test("it is released when its caller hangs up, and when the device is removed", 
   await hold({ phase: "down" });
   device().heldKey.stop();
   await until("it is let go again", () => done() === "up down, up up, up down, up up");
+});
+
+test("it is released as soon as this machine wakes, although its time is not over", async () => {
+  const holding = hold({ hold_ms: 30_000 });
+  await until("it is down", () => done() === "up down");
+  passTime(8_000);
+  expect(await holding).toBe(1);
+  wakeUp();
+  expect(done()).toBe("up down, up up");
 });
 
 test("where its keys are pressed again and again: up that comes before the first press has been taken ends it", async () => {
