@@ -191,6 +191,30 @@ test("served as a module it starts with the next request, when the config that p
   expect(stdout).toBe("config_invalid\n200\ntrue\n");
 });
 
+test("served as a module it ends with a signal, unless its program listens for that itself", async () => {
+  const quiet = join(folder, "quiet.toml");
+  await Bun.write(quiet, "[discovery]\non_start = false\n");
+  const own = (when: string) => `process.${when}("SIGTERM", () => setTimeout(() => process.exit(7), 1_500));`;
+  const ended = ([before, after]: readonly [string, string], index: number) => {
+    const script = `
+      const { default: served } = await import(${JSON.stringify(join(root, "src/fetch.ts"))});
+      const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: served.fetch });
+      ${before}
+      await fetch(new URL("v1/health", server.url));
+      ${after}
+      process.kill(process.pid, "SIGTERM");
+    `;
+    const own = { ZAPD_CONFIG: quiet, ZAPD_STATE_DIR: join(folder, `signalled${index}`) };
+    return Bun.spawn([process.execPath, "-e", script], { cwd: folder, env: { ...process.env, ...own } }).exited;
+  };
+  const cases = [
+    ["", ""],
+    [own("once"), ""],
+    ["", own("on")],
+  ] as const;
+  expect(await Promise.all(cases.map(ended))).toEqual([0, 7, 7]);
+});
+
 test("who makes it trusted vouches for Requests without a Host; those that have one are judged by it", async () => {
   const trusting = await createZapd({
     config: join(folder, "config.toml"),
