@@ -23,7 +23,6 @@ import type {
   PlatformHost,
   Target,
 } from "../../src/platforms/platform.ts";
-import { machineSleep, SleepWatch } from "../../src/system/clock.ts";
 import { createLog } from "../../src/system/log.ts";
 import { descriptionOf, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { platformHostOf } from "../support/platform-host.ts";
@@ -109,16 +108,6 @@ export interface House {
   readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
   add(identity: string, more?: Partial<Facts>): Promise<DeviceRecord>;
   remove(): Promise<void>;
-}
-
-const watched = Object.getOwnPropertyDescriptor(SleepWatch.prototype, "sleepCount");
-let sleeps = 0;
-
-/** This machine sleeps, for whatever runs in this process. */
-export function sleepMachine(): void {
-  sleeps++;
-  const get = () => sleeps + Number(watched?.get?.call(machineSleep()));
-  Object.defineProperty(machineSleep(), "sleepCount", { configurable: true, get });
 }
 
 /** The commands, each of a device as the registry has it. */

@@ -4,7 +4,7 @@ import { Queue, type Turn } from "../../src/devices/queue.ts";
 import { machineSleep } from "../../src/system/clock.ts";
 import { codeOf } from "../support/failure.ts";
 import { passTime } from "../support/test-clock.ts";
-import { neverAborted, sleepMachine } from "./harness.ts";
+import { neverAborted } from "./harness.ts";
 
 const turn = (more: Partial<Turn> = {}): Turn => ({ signal: neverAborted, ...more });
 
@@ -87,9 +87,10 @@ describe("commands to one device", () => {
   test("R14 that waited while the machine slept are dropped, and those that came since then are not", async () => {
     const queue = new Queue();
     const first = gate();
-    const running = queue.run(turn(), first.work);
-    const before = codeOf(queue.run(turn(), () => Promise.resolve("before")));
-    sleepMachine();
+    const running = queue.run(turn({ expectedMs: 8_000 }), first.work);
+    const patient = turn({ waitsForLongCommands: true });
+    const before = codeOf(queue.run(patient, () => Promise.resolve("before")));
+    passTime(6_000);
     const after = queue.run(turn(), () => Promise.resolve("after"));
     first.open();
     expect([await before, await after]).toEqual(["device_busy", "after"]);

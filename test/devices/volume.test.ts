@@ -4,7 +4,8 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { setVolume } from "../../src/devices/volume.ts";
 import { codeOf } from "../support/failure.ts";
 import { asleep } from "../support/fake-platform.ts";
-import { neverAborted, openHouse, sleepMachine } from "./harness.ts";
+import { passTime } from "../support/test-clock.ts";
+import { neverAborted, openHouse } from "./harness.ts";
 
 /** A set that heeds each step so many milliseconds after the one before, and the first not at all where that only shows its scale. */
 async function stepping({ lagMs = 0, stride = 1, showsScale = false, sleeps = false } = {}) {
@@ -19,7 +20,7 @@ async function stepping({ lagMs = 0, stride = 1, showsScale = false, sleeps = fa
     };
     const step = async (by: 1 | -1) => {
       heeded = heeded.then(() => heed(by));
-      if (sleeps) sleepMachine();
+      if (sleeps) passTime(6_000);
     };
     return { ...set.connection(), volume: { step } };
   });

@@ -7,7 +7,8 @@ import type { WakeOptions } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { type House, neverAborted, openHouse, sleepMachine } from "./harness.ts";
+import { passTime } from "../support/test-clock.ts";
+import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: DeviceRecord;
@@ -275,12 +276,12 @@ describe("a command to a device that is asleep", () => {
     house.set.takes = 20;
     const pressing = failureOf(press("home"));
     await until("it is connected to", () => house.set.running > 0);
-    sleepMachine();
+    passTime(6_000);
     expect(await pressing).toBe(stale);
     expect(house.set.done).toEqual([]);
     wakes = async () => {
       house.set.failure = undefined;
-      sleepMachine();
+      passTime(6_000);
     };
     expect(await failureOf(press("home"))).toBe(stale);
     expect(house.set.done).toEqual(["called silent 30"]);
