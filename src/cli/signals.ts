@@ -36,15 +36,11 @@ export function untilSignal(): Promise<void> {
 
 /** The signals that end a process; not SIGHUP where that was ignored at the start, as nohup(1) does: a handler would end that. */
 export function endingSignals(): readonly NodeJS.Signals[] {
-  return ["SIGTERM", "SIGINT", ...(ignoresHangup() ? [] : ["SIGHUP" as const])];
-}
-
-/** Whether SIGHUP was ignored at the start. Only Linux tells. */
-function ignoresHangup(): boolean {
   try {
     const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
-    return (Number.parseInt(last, 16) & 1) === 1;
+    if ((Number.parseInt(last, 16) & 1) === 1) return ["SIGTERM", "SIGINT"];
   } catch {
-    return false;
+    // Only Linux tells.
   }
+  return ["SIGTERM", "SIGINT", "SIGHUP"];
 }
