@@ -124,8 +124,6 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
       for (const [scheme, width] of looks) {
         await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
         await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
-        // Animations are at their end: a half faded colour has half the contrast.
-        await page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
         const isWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
         const now = [...(await axe()), ...(isWide ? ["something sticks out to the side"] : [])];
         found.push(...now.map((one) => `${scheme}, ${width} px: ${one}`));
