@@ -67,6 +67,9 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
           <span>Remote</span>
         </a>
       </DeviceHead>
+      <div class="refusal-over">
+        <LastRefusal failure={entry.refusal} />
+      </div>
       <div class="dev-standing">
         <span class="set-mark" aria-hidden="true" />
         <p role="status">
@@ -86,7 +89,6 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
           </Button>
         )}
       </div>
-      <LastRefusal failure={entry.refusal} />
       {!takesPackages(device) ? (
         <NoPackages device={device} />
       ) : (

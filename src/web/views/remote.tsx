@@ -73,7 +73,7 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
         />
         <Button label="Shortcuts" icon="circle-help" iconOnly kind="quiet" onPress={() => ask("shortcuts")} />
       </DeviceHead>
-      <div class="remote-refusal">
+      <div class="refusal-over">
         <LastRefusal failure={entry.refusal} />
       </div>
       <DeviceStatus entry={entry} device={device} state={shownState} displayStatus={displayStatus} ask={ask} />

@@ -185,6 +185,10 @@ describePage("the developer view", (visitAt) => {
       await shows(page, "The package was removed from Workbench");
       await pressNamed(page, "Reload");
       await shows(page, "Workbench has no sideloaded package");
+      // On a phone the button is far below: the refusal is seen from there.
+      await page.setViewport({ width: 390, height: 640 });
+      await page.evaluate(() => scrollTo(0, 500));
+      expect(await page.$eval(".refusal", (refusal) => refusal.getBoundingClientRect().top)).toBe(64);
     }, 60_000);
 
     test("a picture that comes after the view was left is not kept", async () => {
