@@ -77,7 +77,7 @@ export function Withheld({ device, why }: { readonly device: Device; readonly wh
   return (
     <p class="remote-why">
       <Icon name="lock" size={16} />
-      {why === withheldHint(device, "keys") ? "Withheld by the same setting." : why}
+      {why === withheldHint(device, "keys") ? "Withheld for the same reason." : why}
     </p>
   );
 }

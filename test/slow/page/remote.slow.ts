@@ -333,7 +333,7 @@ describePage("the remote", (visit) => {
     expect(volume.map(([name]) => name)).toEqual(["Quieter", "Louder"]);
     for (const [, why] of volume) expect(why).toContain("Network access: Enabled");
     expect(await page.$eval(".remote-text", (own) => (own as HTMLElement).innerText)).toEndWith(
-      "Withheld by the same setting.",
+      "Withheld for the same reason.",
     );
     const before = demo.said().length;
     await pressNamed(page, "Home");
