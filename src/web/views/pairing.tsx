@@ -90,9 +90,9 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const news = pairingEventOf(id, startedAfter.current);
   useEffect(() => {
     // While a request of this dialog is under way, its response decides.
-    if (news === undefined || waiting.peek() === null || isBusy.peek()) return;
+    if (news === undefined || isBusy.peek()) return;
     if (news.status === "paired") finished();
-    else if (news.status === "failed" && news.reason !== "wrong") {
+    else if (waiting.peek() !== null && news.status === "failed" && news.reason !== "wrong") {
       const reason = (news.reason ?? null) as PairingReason | null;
       failed({ code: "pairing_failed", message: `${name} was not paired`, hint: null, reason });
     }

@@ -161,6 +161,17 @@ describePage("pairing", (visit) => {
       expect(set.times).toBe(2);
     }, 60_000);
 
+    test("begun by somebody else, who finishes it: nothing is left to do here", async () => {
+      const id = await house.add("Elsewhere", new AskingSet("code", "271828"));
+      const pair = async (body: object) => (await house.api("POST", `/devices/${id}/pair`, body)).status;
+      expect(await pair({ begin: true })).toBe(200);
+      const { page } = await visit(Number(new URL(house.url).port), { at: `/remote/${id}` });
+      await pressNamed(page, "Pair Elsewhere");
+      await shows(page, "Elsewhere is already being paired");
+      expect(await pair({ pin: "271828" })).toBe(200);
+      await isClosed(page);
+    }, 60_000);
+
     test("given up before the set asks: nothing is left on the screen", async () => {
       const set = new AskingSet("code", "271828");
       const begins = Promise.withResolvers<void>();
