@@ -36,12 +36,12 @@ const incomplete: Readonly<Record<string, [spoil: (set: WiredRoku) => void, clos
 };
 
 test.concurrent.each(Object.entries(incomplete))(
-  "a set with %s is known by the serial of its description",
+  "a set with %s is known by the serial and the name of its description",
   async (_what, [spoil, close]) => {
     const set = await startRoku(close ? { style: { close } } : {});
     spoil(set);
-    const { id, serial } = await add(daemon, set);
-    expect(serial).toBe(set.serial);
+    const { id, name, serial } = await add(daemon, set);
+    expect([name.replace(/ \d+$/, ""), serial]).toEqual([set.identity.name, set.serial]);
     await obeys(set, id);
   },
 );

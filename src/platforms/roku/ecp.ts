@@ -254,7 +254,14 @@ async function readIdentity(read: Read): Promise<Identified> {
   }
   const upnp = await orNull(readUpnp);
   const ids = [...(upnp?.ids ?? []), ...info.ids];
-  const facts = { ...info.facts, serial: upnp?.facts.serial ?? null };
+  const { serial = null, name = null, manufacturer = null, model = null } = upnp?.facts ?? {};
+  const facts = {
+    ...info.facts,
+    serial,
+    name: info.facts.name ?? name,
+    manufacturer: info.facts.manufacturer ?? manufacturer,
+    model: info.facts.model ?? model,
+  };
   return { ...info, facts, ids, isIncomplete: upnp === null };
 }
 
