@@ -71,7 +71,7 @@ export class Trust {
     if (!probation) return null;
     return new ZapdError(
       "device_unproven",
-      `${probationText(record, probation)}: zapd sends it no key, no password and no typed text`,
+      `${probationText(record, probation)}: zapd sends it no pairing key, no password and no typed text`,
       { hint: this.#probationHint(record) },
     );
   }
