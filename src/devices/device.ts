@@ -163,14 +163,15 @@ export class Device {
     const { name, platform, host, port, ports } = record;
     const records = endpoints.map((endpoint) => endpoint.currentRecord);
     const availabilities = endpoints.map(({ presence }) => presence.availability);
+    const informed = this.#endpoints.informed.map((endpoint) => endpoint.currentRecord);
     const known = <K extends keyof DeviceRecord>(key: K): DeviceRecord[K] | null =>
-      records.find((one) => one[key] !== null)?.[key] ?? null;
+      informed.find((one) => one[key] !== null)?.[key] ?? null;
     return {
       id: this.id,
       name,
       platform,
       platforms: records.map((one) => one.platform),
-      kind: records.find(({ kind }) => kind !== "unknown")?.kind ?? "unknown",
+      kind: informed.find(({ kind }) => kind !== "unknown")?.kind ?? "unknown",
       manufacturer: known("manufacturer"),
       model: known("model"),
       serial: known("serial"),
@@ -183,7 +184,7 @@ export class Device {
       status:
         (["online", "offline"] as const).find((one) => availabilities.some(({ status }) => status === one)) ??
         "unknown",
-      access: known("access"),
+      access: records.find(({ access }) => access !== null)?.access ?? null,
       capabilities: [...this.capabilities],
       ...(labels.length > 0 && { labels }),
       withheld: this.#withheld(),

@@ -28,15 +28,18 @@ const platformOf = (endpoint: Endpoint) => endpoint.record.platform;
 export class EndpointSet {
   readonly all: readonly Endpoint[];
   readonly leading: Endpoint;
+  /** Those whose facts are shown first. */
+  readonly informed: readonly Endpoint[];
   readonly #deps: EndpointSetDependencies;
 
   constructor(deps: EndpointSetDependencies, records: readonly DeviceRecord[]) {
     this.#deps = deps;
-    const { leading } = deps.registry.composition;
+    const { leading, facts = leading } = deps.registry.composition;
     this.all = sortByPlatform(records, leading, ({ platform }) => platform).map(deps.endpointOf);
     const [first] = this.all;
     if (!first) throw removedError();
     this.leading = first;
+    this.informed = sortByPlatform(this.all, facts, platformOf);
   }
 
   /** The endpoints that drive the whole device; all of them where none does. */

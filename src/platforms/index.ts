@@ -10,8 +10,10 @@ import { webos } from "./webos/adapter.ts";
 
 export const platforms: readonly Platform[] = [roku, kodi, webos, samsung, androidtv, cast, dlna];
 
-/** Platforms for volume and playback, the best first. Cast reports what a key of a remote has changed. */
+/** Platforms for playback, the best first. */
 const players = ["roku", "webos", "samsung", "kodi", "cast", "androidtv", "dlna"];
+/** For volume: Cast reports what a key of a remote has changed; Kodi's volume is that of a program on the device. */
+const speakers = ["roku", "webos", "samsung", "cast", "androidtv", "kodi", "dlna"];
 
 /**
  * How platforms that reach the same device are combined: Kodi runs on sets of LG and Google; those of Google speak Android TV
@@ -27,6 +29,7 @@ export const composition: Composition = {
   ],
   partial: ["dlna"],
   leading: ["roku", "webos", "samsung", "androidtv", "kodi", "cast", "dlna"],
-  preferred: { volume: players, mute: players, playback: players },
-  behind: { androidtv: ["volume"] },
+  facts: ["roku", "webos", "samsung", "androidtv", "cast", "kodi", "dlna"],
+  preferred: { volume: speakers, mute: speakers, playback: players },
+  behind: { androidtv: ["volume"], kodi: ["volume"] },
 };

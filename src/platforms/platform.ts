@@ -561,8 +561,10 @@ export interface Composition {
    * one of the same name. What they report is used where no other platform reports it.
    */
   readonly partial?: readonly string[];
-  /** Which platform leads a device, the best first: its facts are shown, and it gets commands before the others. */
+  /** Which platform leads a device, the best first: it gets commands before the others. */
   readonly leading: readonly string[];
+  /** Whose facts are shown, where that is another order: a program knows little of the hardware on which it runs. */
+  readonly facts?: readonly string[];
   /** The order for a capability, where it is another one. */
   readonly preferred: Readonly<Partial<Record<Capability, readonly string[]>>>;
   /** Parts of the state that a platform knows less well: its report is used where no other platform reports them. */

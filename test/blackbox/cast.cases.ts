@@ -75,9 +75,14 @@ describe("a house of Cast devices", () => {
     const [den, other] = (await listed()).toSorted((one, two) => two.platforms.length - one.platforms.length);
     expect([den?.platforms, other?.platforms]).toEqual([["kodi", "cast"], ["cast"]]);
     expect(other?.port).toBe(32_200);
+    // Its maker and its volume are those of the box, not of a program on it.
+    const { id = "" } = den ?? {};
+    expect((await succeed(daemon, "getDevice", { id })).manufacturer).toBe("Google");
+    await succeed(daemon, "setVolume", { id, body: { level: 30 } });
+    expect([box.state.level, (await state(id)).volume?.level]).toEqual([0.3, 30]);
     // Without the Kodi the rest goes on.
     await kodi.stop();
-    await succeed(daemon, "setVolume", { id: den?.id ?? "", body: { level: 44 } });
+    await succeed(daemon, "setVolume", { id, body: { level: 44 } });
     expect(box.state.level).toBe(0.44);
   }, 60_000);
 });
