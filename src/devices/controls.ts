@@ -17,6 +17,7 @@ import { awaitEffect, tryReadParts } from "./effects.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { requireCapability } from "./failures.ts";
 import type { Turn } from "./queue.ts";
+import type { Task } from "./task.ts";
 
 const timeoutMs = 15_000;
 /** A position this near counts as reached, since players seek to a key frame. */
@@ -34,7 +35,10 @@ function showsPlayback({ state }: Connection): boolean {
 /** Playback commands that are also keys. */
 const commandKeys = ["play", "pause", "stop"] as const;
 
-/** Controls the player, or presses the key where the device has only that. */
+/**
+ * Controls the player, or presses the key where the device has only that. Where several protocols of it have a player, the one
+ * that plays is told: another would refuse, or do nothing and say that it is done.
+ */
 export function controlPlayback(
   device: Device,
   what: PlaybackCommand | "seek",
@@ -42,7 +46,7 @@ export function controlPlayback(
   turn: Turn,
 ): Promise<{ playback: State["playback"]; confirmed: Confirmed }> {
   const needs: Capability = what === "seek" ? "seek" : "playback";
-  return device.command(turn, {
+  const task: Task<{ playback: State["playback"]; confirmed: Confirmed }> = {
     activity: what === "seek" ? "seeking" : `telling the player to ${what}`,
     timeoutMs,
     needs,
@@ -61,6 +65,10 @@ export function controlPlayback(
       const { playback = null } = device.lastState.view ?? {};
       return { playback, confirmed: (what === "seek" ? !hidesPosition : statuses) ? confirmed : null };
     },
+  };
+  return device.commands(turn, task.activity, async (own) => {
+    const endpoint = await device.playingEndpoint(needs, own.signal);
+    return device.command(own, { ...task, ...(endpoint && { route: { endpoint } }) });
   });
 }
 

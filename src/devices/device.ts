@@ -14,6 +14,7 @@ import {
   stateParts,
 } from "../platforms/platform.ts";
 import { sleepCheck } from "../system/clock.ts";
+import { orAborted } from "../system/sleep.ts";
 import type { AppChanges, Catalog } from "./catalog.ts";
 import type { Endpoint, EndpointDependencies } from "./endpoint.ts";
 import { EndpointSet } from "./endpoints.ts";
@@ -24,6 +25,7 @@ import { LastState } from "./last-state.ts";
 import type { Leases } from "./leases.ts";
 import { removedError } from "./names.ts";
 import type { PairingRequest, PairingStep } from "./pairing.ts";
+import { isPowerOff } from "./presence.ts";
 import { Queue, type Turn } from "./queue.ts";
 import { Reads } from "./reads.ts";
 import type { DeviceRecord } from "./record.ts";
@@ -136,6 +138,21 @@ export class Device {
   endpointForPress(task: Pick<Task<unknown>, "needs" | "accepts" | "isConfidential">, usual: Endpoint): Endpoint {
     const able = this.#candidates(task);
     return able.includes(usual) ? usual : (able[0] ?? usual);
+  }
+
+  /** The endpoint whose playback is shown; `undefined` where nothing plays. */
+  get shownPlayer(): Endpoint | undefined {
+    const { playback } = this.lastState.parts;
+    if (!playback || playback.status === "stopped") return undefined;
+    return this.endpoints.find(({ presence }) => presence.state.playback === playback);
+  }
+
+  /** Of several endpoints that have a capability, the one that plays; they are asked. */
+  async playingEndpoint(needs: Capability, signal: AbortSignal): Promise<Endpoint | undefined> {
+    const able = this.endpoints.filter((endpoint) => endpoint.has(needs));
+    if (able.length < 2 || isPowerOff(this.#endpoints.power)) return undefined;
+    await orAborted(this.#reads.poll(["playback"]), signal).catch(() => {});
+    return able.find((endpoint) => endpoint === this.shownPlayer);
   }
 
   preferredEndpoint(needs: Capability): Endpoint {

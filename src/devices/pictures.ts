@@ -50,8 +50,7 @@ export async function appIcon(
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   // Of the endpoint whose playback is shown, where that has pictures.
-  const { playback } = device.lastState.parts;
-  const endpoint = device.endpoints.find((one) => playback && one.presence.state.playback === playback);
+  const endpoint = device.shownPlayer;
   return device.read("artwork", signal, {
     activity: "reading its artwork",
     timeoutMs,

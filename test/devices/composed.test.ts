@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { launchApp, listApps, stopApp } from "../../src/devices/commands.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
+import { controlPlayback } from "../../src/devices/controls.ts";
 import type { Credentials } from "../../src/devices/credentials.ts";
 import type { Devices } from "../../src/devices/devices.ts";
 import { Leases } from "../../src/devices/leases.ts";
@@ -22,7 +23,7 @@ import { damaged, neverAborted, openDevices } from "./harness.ts";
 
 const now = { signal: neverAborted };
 const host = "192.0.2.1";
-const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text", "artwork"];
+const abilities: readonly Capability[] = ["state", "apps", "launch", "stop", "keys", "text", "playback", "artwork"];
 const playing = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: "Heist" } as const;
 const app: PlatformApp = { platformId: "7", name: "News", type: "app", version: null };
 /** The first and the last bytes of a JPEG. */
@@ -60,7 +61,12 @@ class Half {
         const { state, apps, ...rest } = set.connection();
         const list = (signal: AbortSignal) => set.do("apps", signal, [app]);
         const artwork = (signal: AbortSignal) => set.do("artwork", signal, picture);
-        return { ...rest, artwork, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
+        const pause = (what: string, signal: AbortSignal) => {
+          set.state = { ...set.state, playback: { ...playing, status: "paused" } };
+          return set.do(what, signal, undefined);
+        };
+        const playback = { does: new Set(["pause"] as const), do: pause };
+        return { ...rest, artwork, playback, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
       },
     });
   }
@@ -248,6 +254,18 @@ describe("its state", () => {
       ["artwork", "state"],
       ["state", "artwork"],
     ]);
+  });
+
+  test("tells which one plays: that is paused, and the one that leads where nothing plays", async () => {
+    const pause = () => controlPlayback(den(), "pause", 0, now);
+    const tells = () => [alpha, beta].map(({ set }) => set.done.splice(0).filter((what) => what === "pause").length);
+    beta.set.state = { ...asleep, power: "on", playback: playing };
+    alpha.set.state = { ...asleep, power: "on" };
+    expect(await pause()).toMatchObject({ playback: { status: "paused" }, confirmed: true });
+    expect(tells()).toEqual([0, 1]);
+    beta.set.state = { ...asleep, power: "on" };
+    await pause();
+    expect(tells()).toEqual([1, 0]);
   });
 
   test("is read and told once something is joined or split: the last event shows what it is now", async () => {
