@@ -12,6 +12,7 @@ import {
 import { sleepCheck } from "../system/clock.ts";
 import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
 import type { Device } from "./device.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { masked, requireCapability, withDeviceName } from "./failures.ts";
 import type { Turn } from "./queue.ts";
 import type { Route, Task } from "./task.ts";
@@ -60,7 +61,7 @@ export function launchApp(
   params: Readonly<Record<string, string>>,
   turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
-  return device.onOneEndpoint("launch", (route) => {
+  const on = (route: Route) => {
     const launch = async (app: App, own: Turn) => {
       const confirmed = await device.command(own, {
         activity: `launching ${app.name}`,
@@ -81,7 +82,12 @@ export function launchApp(
       checkAwake();
       return launch(app, own);
     });
-  });
+  };
+  // An id from the list of one platform may have the form of another's ids.
+  const isListed = ({ id }: Endpoint) =>
+    device.catalog.apps(id)?.some(({ platform_id }) => platform_id === wanted.trim()) === true;
+  const owner = device.endpoints.find((endpoint) => endpoint.has("launch") && isListed(endpoint));
+  return owner ? on({ endpoint: owner }) : device.onOneEndpoint("launch", on);
 }
 
 export async function stopApp(device: Device, turn: Turn): Promise<App | null> {

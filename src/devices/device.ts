@@ -349,19 +349,24 @@ export class Device {
 
   /**
    * Runs work that belongs to one endpoint as a whole, as an app belongs to its platform: on the first that has the
-   * capability, or on the next where nothing of it has reached the first.
+   * capability, or on the next where nothing of it has reached the first, or the first has no such app.
    */
   async onOneEndpoint<T>(needs: Capability, work: (route: Route) => Promise<T>): Promise<T> {
     const able = this.#candidates({ needs });
+    let missed: Endpoint | undefined;
+    let notFound: unknown;
     for (const endpoint of able.length > 1 ? able : []) {
       try {
         return await work({ endpoint, withoutRecovery: true });
       } catch (error) {
-        if (!hasCode(error, "device_unreachable")) throw error;
-        if (hasReason(error, "asleep")) return work({ endpoint });
+        if (hasCode(error, "app_not_found")) notFound ??= error;
+        else if (!hasCode(error, "device_unreachable")) throw error;
+        else if (hasReason(error, "asleep")) return work({ endpoint });
+        else if (!notFound) missed ??= endpoint;
       }
     }
-    return work({ endpoint: able[0] ?? this.leading });
+    if (notFound && !missed) throw notFound;
+    return work({ endpoint: missed ?? able[0] ?? this.leading });
   }
 
   /** Waits until the commands that were queued before have ended. */

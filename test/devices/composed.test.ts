@@ -37,6 +37,7 @@ class Half {
   readonly name: string;
   readonly keys: readonly Key[];
   withheld: ReadonlySet<Capability> = new Set();
+  apps = [app];
   pushes: ReadonlySet<StatePart> = new Set();
   emit: Emit = () => {};
 
@@ -59,7 +60,7 @@ class Half {
         this.emit = emit;
         const { set, pushes } = this;
         const { state, apps, ...rest } = set.connection();
-        const list = (signal: AbortSignal) => set.do("apps", signal, [app]);
+        const list = (signal: AbortSignal) => set.do("apps", signal, this.apps);
         const artwork = (signal: AbortSignal) => set.do("artwork", signal, picture);
         const pause = (what: string, signal: AbortSignal) => {
           set.state = { ...set.state, playback: { ...playing, status: "paused" } };
@@ -142,6 +143,20 @@ describe("which endpoint takes a command", () => {
     await launchApp(den(), "news", {}, now);
     expect(beta.set.done).toEqual(["apps", "launch 7 {}"]);
     expect((await listApps(den(), neverAborted)).map(({ id }) => id)).toEqual(["news"]);
+  });
+
+  test("of an app the one that has it, by its name or by the id in its list", async () => {
+    beta.apps = [{ ...app, platformId: "9", name: "Sport" }];
+    await launchApp(den(), "sport", {}, now);
+    // The first would take any number for an id.
+    await launchApp(den(), "9", {}, now);
+    expect([alpha.set.done, beta.set.done]).toEqual([["apps"], ["apps", "launch 9 {}", "launch 9 {}"]]);
+    expect(await codeOf(launchApp(den(), "weather", {}, now))).toBe("app_not_found");
+    beta.set.failure = failed("device_unreachable");
+    expect(await codeOf(launchApp(den(), "weather", {}, now))).toBe("app_not_found");
+    // The preferred one may have it: it is woken for it.
+    [alpha.set.failure, beta.set.failure] = [beta.set.failure, undefined];
+    expect(await codeOf(launchApp(den(), "weather", {}, now))).toBe("device_unreachable");
   });
 
   test("in a sequence a key that cannot be sent ends it, whosever it is, and says how many were", async () => {
