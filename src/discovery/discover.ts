@@ -51,6 +51,8 @@ export class Discovery<D> {
   readonly #scans = new Set<{ readonly window: ScanWindow; readonly result: Promise<D[]> }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #backgroundScanAt = Number.NEGATIVE_INFINITY;
+  /** Whether the last scan had no interface to ask: the daemon may start before the network does. */
+  #isOffline = false;
 
   constructor(deps: DiscoveryDependencies<D>) {
     this.#deps = deps;
@@ -153,12 +155,13 @@ export class Discovery<D> {
     );
   }
 
-  /** Checks every second whether a scan is due, so that a changed interval takes effect at once. */
+  /** Checks every second whether a scan is due: a changed interval takes effect at once, and a network that comes up is searched. */
   #schedule(): void {
     let scannedAt = performance.now();
     const tick = () => {
-      const { interval_s } = this.#deps.config();
-      if (interval_s > 0 && performance.now() - scannedAt >= interval_s * 1_000) {
+      const { interval_s, interfaces } = this.#deps.config();
+      const isBack = this.#isOffline && wantedInterfaces(interfaces).length > 0;
+      if (interval_s > 0 && (isBack || performance.now() - scannedAt >= interval_s * 1_000)) {
         scannedAt = performance.now();
         void this.#background();
       }
@@ -172,6 +175,7 @@ export class Discovery<D> {
     const { platforms, platformHost, config, warn } = this.#deps;
     const { interfaces, hosts } = config();
     const asked = wantedInterfaces(interfaces);
+    this.#isOffline = asked.length === 0;
     platformHost.debug(
       `searching on ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );

@@ -269,6 +269,18 @@ describe.concurrent("the course of things", () => {
     expect(scans).toBe(0);
   });
 
+  test("another scan soon after the start, where the network has come up since", async () => {
+    let scans = 0;
+    const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
+    const config = { interval_s: 86_400, timeout_ms: 100, interfaces: ["none"], hosts: ["127.0.0.1"] };
+    const { discovery } = look([platform], config);
+    await discovery.scan();
+    await discovery.start();
+    expect(scans).toBe(1);
+    config.interfaces = ["127.0.0.1"];
+    await until("the network is searched", () => scans === 2);
+  });
+
   test("a device that is missed starts a scan, and a second one soon after does not", async () => {
     let scans = 0;
     const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
