@@ -25,6 +25,11 @@ export const runtime: Runtime = {
   listen(place: ListenAddress, handler: Handler): Promise<Listener> {
     const listener = "path" in place ? "socket" : "tcp";
     const fetch = async (request: Request, server: Bun.Server<undefined>) => {
+      // Over the socket no `Host` is needed, but without a valid one Bun gives no URL.
+      const given =
+        listener === "tcp" || URL.canParse(request.url)
+          ? request
+          : new Request(`http://localhost${request.url.replace(/^https?:\/\/[^/]*/, "")}`, request);
       let lifted: "answered" | "ended" | undefined;
       const call: Call = {
         listener,
@@ -36,7 +41,7 @@ export const runtime: Runtime = {
       const mayHaveBody = request.method !== "GET" && request.method !== "HEAD";
       if (listener === "tcp" && mayHaveBody) server.timeout(request, bodySeconds);
       try {
-        const response = await handler(request, call);
+        const response = await handler(given, call);
         // The end of a stream is not reported, so its connection is not used again.
         if (lifted === "ended") response.headers.set("connection", "close");
         return response;
