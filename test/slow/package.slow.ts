@@ -115,8 +115,17 @@ await server.shutdown();`,
   `${answered}, await (await fetch("http://127.0.0.1:7273/")).text());
 await zapd.stop();
 await server.stop(true);`,
-  `const { request } = await import("node:http");
+  `const { Agent, request } = await import("node:http");
 await new Promise((over) => request("http://127.0.0.1:7273/", { method: "TRACE" }, over).on("error", over).end());
+const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+const refused = () =>
+  new Promise((over) =>
+    request("http://127.0.0.1:7273/", { method: "POST", agent, signal: AbortSignal.timeout(5_000) })
+      .on("response", (given) => given.resume().on("end", () => over(given.statusCode)))
+      .on("error", over)
+      .end(Buffer.alloc(200_000)),
+  );
+console.log(await refused(), await refused());
 const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
 const { data } = await (await fetch("http://127.0.0.1:7273/tv/v1/config", patch)).json();
 ${answered}, data.config.discovery.interval_s, (await fetch("http://127.0.0.1:7273//evil.test/v1/health")).status);
@@ -162,7 +171,7 @@ test("the examples of the README and of the page on embedding run", async () => 
     "200 your own page",
     expect.stringMatching(/^device_not_found .*\n0 ok$/),
     "200 a page of yours",
-    '200 0 404\n"outcome":"cancelled"',
+    '405 405\n200 0 404\n"outcome":"cancelled"',
   ]);
 });
 
