@@ -254,14 +254,8 @@ async function readIdentity(read: Read): Promise<Identified> {
   }
   const upnp = await orNull(readUpnp);
   const ids = [...(upnp?.ids ?? []), ...info.ids];
-  const { serial = null, name = null, manufacturer = null, model = null } = upnp?.facts ?? {};
-  const facts = {
-    ...info.facts,
-    serial,
-    name: info.facts.name ?? name,
-    manufacturer: info.facts.manufacturer ?? manufacturer,
-    model: info.facts.model ?? model,
-  };
+  const known = Object.entries(info.facts).filter(([, fact]) => fact !== null);
+  const facts = { ...info.facts, ...upnp?.facts, ...Object.fromEntries(known) };
   return { ...info, facts, ids, isIncomplete: upnp === null };
 }
 
