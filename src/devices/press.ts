@@ -177,10 +177,10 @@ export async function keepDown(
     callerTexts: [key],
     ...effectOf(press),
     work: async (connection, within) => {
-      const letGo = await requireCapability(connection.keys?.down, "hold")(key, within);
-      onDown();
       // A timer stands still while this machine sleeps, and nothing can be sent: the key goes up as soon as that wakes.
       const hasSlept = sleptSince();
+      const letGo = await requireCapability(connection.keys?.down, "hold")(key, within);
+      onDown();
       try {
         for (let left = ms; left > 0 && !hasSlept(); left -= wakeCheckMs)
           await sleep(Math.min(left, wakeCheckMs), within);
