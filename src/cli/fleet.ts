@@ -175,9 +175,11 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   if (leased)
     onSignal(endingSignals(), (signal) => {
       by = signal;
-      const stopped = new ZapdError("device_error", "The installation was stopped");
-      interrupted.abort(stopped);
-      setTimeout(() => gaveUp.abort(stopped), stoppingMs).unref();
+      interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
+      const silent = new ZapdError("site_offline", "The installation was stopped, but its site does not answer", {
+        hint: "A lease that was not freed ends by itself",
+      });
+      setTimeout(() => gaveUp.abort(silent), stoppingMs).unref();
     });
   try {
     const targets = fleet.select(selection);
