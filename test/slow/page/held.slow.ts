@@ -78,11 +78,14 @@ describeBrowser("a held key", (browser) => {
     const { page } = looked;
     await page.mouse.up();
     await stopped();
+    const held: HTTPRequest[] = [];
     await page.setRequestInterception(true);
-    const first = new Promise<HTTPRequest>((resolve) => page.once("request", resolve));
+    page.on("request", (request) => {
+      if (held.length === 0 && request.url().endsWith("/remote/key")) held.push(request);
+      else void request.continue();
+    });
     await page.mouse.down();
-    const request = await first;
-    page.on("request", (other) => void other.continue());
+    await eventually("it is pressed", () => held.length === 1);
     // Past the time after which a press is a hold.
     await Bun.sleep(800);
     await page.evaluate(() => {
@@ -90,7 +93,7 @@ describeBrowser("a held key", (browser) => {
       Date.now = () => now() + 15_000;
     });
     const then = room.countOf("key");
-    await request.continue();
+    await held[0]?.continue();
     await stopped();
     expect(room.countOf("key")).toBe(then + 1);
     await page.mouse.up();
