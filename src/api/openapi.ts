@@ -58,7 +58,6 @@ const lease = {
   schema: { type: "string" },
 } as const;
 
-/** The parameters of paths. */
 const pathParameters: Readonly<Record<string, Json>> = {
   id: { $ref: "#/components/parameters/DeviceId" },
   app: inPath("app", "The app: its id, or its platform id, as in the catalog", { minLength: 1 }),

@@ -226,7 +226,6 @@ const stepReasons = [
   "dry_run",
 ] as const;
 
-/** The result of a step. */
 export const StepResult = z.object({
   at: z.string().describe("Its position, counted from 1: `3`, `4.then.1`, `2.parallel.1`"),
   line: z.int().nullable().describe("Its line in the file; `null` without one"),
@@ -272,7 +271,6 @@ const outcome = z
   );
 const failed = z.int().describe("How many steps failed");
 
-/** The result of a scene. */
 export const SceneResult = z.object({
   run,
   scene,

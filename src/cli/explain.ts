@@ -11,7 +11,6 @@ import { CommandError, failureDocument, notRunning, UsageError } from "./failure
 import { columnsOf, wrap } from "./print.ts";
 import { tryCall } from "./requests.ts";
 
-/** The command that failed. */
 interface FailedCommand {
   /** Its words, unparsed. */
   readonly given: readonly string[];

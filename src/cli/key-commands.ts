@@ -27,7 +27,6 @@ function commandOf(word: string, key: Key): Command {
   return { use: "", about, options: timeout, synonyms: synonyms[word] ?? [], load };
 }
 
-/** The command of a word that is a key. */
 export function keyCommand(word: string): Command | undefined {
   return Object.hasOwn(keyCommands, word) ? keyCommands[word] : undefined;
 }

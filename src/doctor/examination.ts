@@ -29,7 +29,6 @@ export interface Finding {
   readonly hint?: string;
 }
 
-/** A finding with its id. */
 export type NamedFinding = Finding & { readonly id: string };
 
 export interface Check {

@@ -26,7 +26,6 @@ export type Key = (typeof keys)[number];
 
 export const volumeKeys: ReadonlySet<Key> = new Set(["volume-up", "volume-down", "mute"]);
 
-/** The keys of a table. */
 export function keysIn(table: Readonly<Partial<Record<Key, unknown>>>): Key[] {
   return Object.keys(table) as Key[];
 }

@@ -44,7 +44,6 @@ interface Session {
   readonly transportId: string;
 }
 
-/** A received command. */
 export interface ReceivedCommand {
   readonly type: string;
   readonly content: JsonObject;

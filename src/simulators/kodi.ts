@@ -29,7 +29,6 @@ export interface ShownMedia {
 /** The time for a response to go out before the sockets close. */
 const FLUSH_MS = 30;
 
-/** A simulated Kodi. */
 export class KodiSimulator extends SimulatedSet {
   readonly uuid: string;
   /** The last thousand calls, in order. */

@@ -22,7 +22,6 @@ import { turnOff, turnOn } from "./roku/remote.ts";
 export type { Media } from "./roku/apps.ts";
 export type { AccessMode, RokuSimulatorOptions, SimulatedApp } from "./roku/options.ts";
 
-/** A simulated Roku. */
 export class RokuSimulator extends SimulatedSet {
   readonly serial: string;
   /** The accepted keys in order, by the names of the set; typed characters are in `text`. */

@@ -93,7 +93,6 @@ interface PowerReport {
   readonly power: Power | null;
   readonly screensaver: boolean;
   readonly screen: boolean;
-  /** It is turning off. */
   readonly isTurningOff: boolean;
 }
 

@@ -36,7 +36,6 @@ export function xmlDocument(root: string): string {
 
 const SPEC_VERSION = tag("specVersion", { major: "1", minor: "0" });
 
-/** A UPnP device description. */
 export function upnpDescription(device: Readonly<Record<string, string>>, services: readonly string[]): string {
   const root = element("root", { xmlns: "urn:schemas-upnp-org:device-1-0" }, [
     SPEC_VERSION,

@@ -58,7 +58,6 @@ function kindOf({ type, enum: choices, format }: Schema): Setting["kind"] {
   return kinds[type ?? ""] ?? "text";
 }
 
-/** The value of a setting. */
 export function valueIn(config: Config, { key }: Pick<Setting, "key">): Value {
   const [section = "", name = ""] = key.split(".");
   const sections = config as unknown as Readonly<Record<string, Readonly<Record<string, Value>>>>;
