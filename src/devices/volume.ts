@@ -35,11 +35,8 @@ export function setVolume(
   turn: Turn,
 ): Promise<{ volume: State["volume"]; confirmed: Confirmed }> {
   const needs: Capability = level === undefined && step === undefined ? "mute" : "volume";
-  /** Steps that were taken are not repeated. */
+  /** A step that was taken is not repeated. */
   let hasStepped = false;
-  const taken = () => {
-    hasStepped = step !== undefined;
-  };
   return device.command(turn, {
     activity: "setting the volume",
     timeoutMs,
@@ -47,7 +44,10 @@ export function setVolume(
     changes: volumeParts,
     hasStarted: () => hasStepped,
     work: async (connection, signal, endpoint) => {
-      const control = checked(requireCapability(connection.volume, needs), sleepCheck());
+      const taken = () => {
+        hasStepped = step !== undefined;
+      };
+      const control = checked(requireCapability(connection.volume, needs), sleepCheck(), taken);
       // Before anything is changed.
       if (muted !== undefined) requireCapability(control.mute, "mute");
       const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
@@ -55,12 +55,11 @@ export function setVolume(
       const { wanted, from } =
         step === undefined
           ? { wanted: level ?? null, from: null }
-          : await stepped(control, step, { before, read, taken }, signal);
+          : await stepped(control, step, { before, read }, signal);
       // Steps that its settings withhold need those changed first.
       const { hint } = endpoint.description;
       const remedy = endpoint.withholds("volume") ? hint : undefined;
       const isOutOfReach = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
-      taken();
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
       const isMuteDone = (volume: Volume) => muted === undefined || volume?.muted === muted;
       const isDone = (volume: Volume) =>
@@ -89,14 +88,14 @@ export function setVolume(
 async function stepped(
   control: VolumeControl,
   step: number,
-  { before, read, taken }: Reading & { taken(): void },
+  { before, read }: Reading,
   signal: AbortSignal,
 ): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
   if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
   const last = Math.sign(step);
   if (step !== last) {
-    await press(control, step - last, signal, taken);
+    await press(control, step - last, signal);
     await sleep(stepEveryMs, signal);
   }
   const from = (await read())?.level ?? null;
@@ -167,28 +166,22 @@ async function levelAfterSteps(
   }
 }
 
-/** The control with a check before each part of a command. */
-function checked({ set, step, mute }: VolumeControl, check: () => void): VolumeControl {
+/** The control with a check before each part of a command; `taken` is called after it. */
+function checked({ set, step, mute }: VolumeControl, check: () => void, taken: () => void): VolumeControl {
   const first =
     <Value>(send: (value: Value, signal: AbortSignal) => Promise<void>) =>
     async (value: Value, signal: AbortSignal) => {
       check();
       await send(value, signal);
+      taken();
     };
   return { ...(set && { set: first(set) }), ...(step && { step: first(step) }), ...(mute && { mute: first(mute) }) };
 }
 
-/** Steps the volume; calls `taken` after each step that the device took. */
-async function press(
-  control: VolumeControl,
-  steps: number,
-  signal: AbortSignal,
-  taken: () => void = () => {},
-): Promise<void> {
+async function press(control: VolumeControl, steps: number, signal: AbortSignal): Promise<void> {
   const step = requireCapability(control.step, "volume");
   for (let count = 0; count < Math.abs(steps); count++) {
     if (count > 0) await sleep(stepEveryMs, signal);
     await step(steps > 0 ? 1 : -1, signal);
-    taken();
   }
 }
