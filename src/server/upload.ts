@@ -59,9 +59,8 @@ export async function withArchive<T>(
     });
   }
   const path = newUpload(folder);
-  const texts = new Map<string, string>();
   try {
-    const bytes = await receive(request, type, path, texts, progress);
+    const { bytes, texts } = await receive(request, type, path, progress);
     return await use({ path, bytes }, readFields(texts));
   } finally {
     await rm(path, { force: true });
@@ -72,14 +71,14 @@ async function receive(
   request: Request,
   type: string,
   path: string,
-  texts: Map<string, string>,
   progress: (bytes: number) => void,
-): Promise<number> {
+): Promise<{ bytes: number; texts: ReadonlyMap<string, string> }> {
   const { Busboy } = await import("@fastify/busboy");
   const form = openForm(Busboy, type);
   /** Aborted with the first failure. */
   const failure = new AbortController();
   const fail = (error: ZapdError) => failure.abort(error);
+  const texts = new Map<string, string>();
   let saving: Promise<number> | undefined;
   let files = 0;
   form.on("file", (name, stream) => {
@@ -109,7 +108,7 @@ async function receive(
     const chunks = chunksOf(request, packageBytes + formBytes, archiveMs, pace);
     await pipeline(counted(chunks, progress), form, { signal: failure.signal });
     if (!saving) throw badForm(`it has no file field ${field}`);
-    return await saving;
+    return { bytes: await saving, texts };
   } catch (error) {
     if (!failure.signal.aborted) fail(formError(error));
     // The file must be closed before it is removed.
