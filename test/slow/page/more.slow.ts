@@ -45,6 +45,8 @@ describePage("activity and settings", (visit) => {
       [...document.querySelectorAll(".activity-line")].every((one) => one.classList.contains("is-failure")),
     );
     await shows(page, "Network access: Enabled");
+    // The name is hit with a finger, too.
+    expect(await page.$eval(".activity-line a", (own) => getComputedStyle(own, "::after").height)).toBe("44px");
   }, 60_000);
 
   test("a setting is changed in place; what is wrong is said beside it; what waits for a start is said", async () => {
