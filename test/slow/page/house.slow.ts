@@ -294,7 +294,7 @@ describePage("the house", (visitAt) => {
     [305, 16],
     [320, 32],
   ])(
-    "no name of the demo is cut off, also beside Pair, in %p px with text of %p px",
+    "no name of the demo is cut off, also beside Pair, and no menu, in %p px with text of %p px",
     async (width, standard) => {
       const { page } = await visit({ width });
       const session = await page.createCDPSession();
@@ -304,6 +304,8 @@ describePage("the house", (visitAt) => {
         all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.textContent),
       );
       expect(cut).toEqual([]);
+      await pressNamed(page, "More for Kitchen");
+      expect(await page.$eval(".menu-list", (menu) => menu.getBoundingClientRect().left)).toBeGreaterThan(0);
     },
     60_000,
   );
