@@ -140,19 +140,16 @@ export class Device {
     return able.includes(usual) ? usual : (able[0] ?? usual);
   }
 
-  /** The endpoint whose playback is shown; `undefined` where nothing plays. */
-  get shownPlayer(): Endpoint | undefined {
-    const { playback } = this.lastState.parts;
-    if (!playback || playback.status === "stopped") return undefined;
-    return this.endpoints.find(({ presence }) => presence.state.playback === playback);
-  }
-
   /** Of several endpoints that have a capability, the one that plays; they are asked. */
   async playingEndpoint(needs: Capability, signal: AbortSignal): Promise<Endpoint | undefined> {
     const able = this.endpoints.filter((endpoint) => endpoint.has(needs));
     if (able.length < 2 || isPowerOff(this.#endpoints.power)) return undefined;
+    const checkAwake = sleepCheck();
     await orAborted(this.#reads.poll(["playback"]), signal).catch(() => {});
-    return able.find((endpoint) => endpoint === this.shownPlayer);
+    checkAwake();
+    const player = this.lastState.reporterOf("playback");
+    const plays = player && able.includes(player) && player.presence.state.playback?.status !== "stopped";
+    return plays ? player : undefined;
   }
 
   preferredEndpoint(needs: Capability): Endpoint {

@@ -62,13 +62,17 @@ export class LastState {
   }
 
   #viewOf(parts: Partial<PlatformState>): State {
-    const { all, leading, power } = this.#deps.endpoints();
-    const reporterOf = (part: "app" | "playback") =>
-      all.find(({ presence }) => parts[part] != null && presence.state[part] === parts[part]) ?? leading;
-    return this.show({ ...unknownState, ...parts, power }, reporterOf("app"), {
+    const { leading, power } = this.#deps.endpoints();
+    return this.show({ ...unknownState, ...parts, power }, this.reporterOf("app", parts) ?? leading, {
       observedAt: this.#observedAt,
-      positionAt: reporterOf("playback").presence.positionAt,
+      positionAt: (this.reporterOf("playback", parts) ?? leading).presence.positionAt,
     });
+  }
+
+  /** The endpoint that has reported what is shown; `undefined` where nothing is. */
+  reporterOf(part: "app" | "playback", parts = this.parts): Endpoint | undefined {
+    const { all } = this.#deps.endpoints();
+    return all.find(({ presence }) => parts[part] != null && presence.state[part] === parts[part]);
   }
 
   /** A platform's state as the API shows it; its app is known by the catalog of the endpoint that reported it. */

@@ -50,7 +50,7 @@ export async function appIcon(
 
 export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
   // Of the endpoint whose playback is shown, where that has pictures.
-  const endpoint = device.shownPlayer;
+  const endpoint = device.lastState.reporterOf("playback");
   return device.read("artwork", signal, {
     activity: "reading its artwork",
     timeoutMs,
