@@ -3,7 +3,7 @@ import type { Device, State } from "../api/client.ts";
 import { powerWords } from "../api/client-words.ts";
 import type { Failure, Outcome } from "../api/errors.ts";
 import { Semaphore } from "../system/semaphore.ts";
-import { joinWithAnd, shortTime } from "../system/text.ts";
+import { joinWithAnd, shellQuote, shortTime } from "../system/text.ts";
 import { type Examination, type Finding, fail, type Machine, ok, warn } from "./examination.ts";
 
 /** `devices.request_timeout_ms` may be 30 s, which is longer than a person waits. */
@@ -54,7 +54,10 @@ function refused(device: Device, answer: Outcome<unknown>): Finding {
   const withheld = device.access === "disabled" ? "everything refused" : "keys refused";
   const mode = device.access && device.access !== "full" ? ` (${modes[device.access]})` : "";
   const refusalHint = !answer.ok && answer.code === "device_refused" ? answer.hint : undefined;
-  const hint = refusalHint ?? device.withheld.find((one) => one.hint !== null)?.hint ?? undefined;
+  // With keys over one protocol, what is withheld need not be what another asks to be paired for.
+  const pairing = device.access === "unpaired" && device.capabilities.includes("keys");
+  const settings = device.withheld.find((one) => one.hint !== null)?.hint ?? undefined;
+  const hint = refusalHint ?? (pairing ? `Run zapd pair ${shellQuote(device.name)}` : settings);
   return fail(`${device.name}: ${withheld}${mode}`, hint);
 }
 

@@ -151,9 +151,17 @@ describe("devices", () => {
       message: "Den refused to list its apps",
       hint: "asked",
     } as const;
-    const answers = { "getState id-Den": { ok: true, data } as const, "refreshApps id-Den": refused };
-    expect(await lines(devicesReachable(examined({ devices: [den], answers })))).toEqual([
+    // It has keys over another protocol, which withholds something else.
+    const withheld = [{ capability: "screenshot", hint: "Set a folder for them" }] as const;
+    const box = device("Box", { access: "unpaired", capabilities: ["keys"], withheld: [...withheld] });
+    const answers = {
+      "getState id-Den": { ok: true, data } as const,
+      "getState id-Box": { ok: true, data: { ...data, device: box } } as const,
+      "refreshApps id-Den": refused,
+    };
+    expect(await lines(devicesReachable(examined({ devices: [den, box], answers })))).toEqual([
       `FAIL  Den: keys refused (not paired). ${hint}`,
+      "FAIL  Box: keys refused (not paired). Run zapd pair Box",
     ]);
   });
 
