@@ -242,13 +242,14 @@ async function inTurn(
 ): Promise<void> {
   let recognized = false;
   for (const platform of platforms) {
-    const asked = ask(platform).then(
-      (taken) => {
+    const answered = new AbortController();
+    void ask(platform)
+      .then((taken) => {
         recognized ||= taken;
-      },
-      () => {},
-    );
-    await Promise.race([asked, sleep(headStartMs, stopped).catch(() => {})]);
+      })
+      .catch(() => {})
+      .finally(() => answered.abort());
+    await sleep(headStartMs, answered.signal).catch(() => {});
     if (recognized || stopped.aborted) return;
   }
 }

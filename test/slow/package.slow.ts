@@ -126,6 +126,9 @@ const refused = () =>
       .end(Buffer.alloc(200_000)),
   );
 console.log(await refused(), await refused());
+process.on("warning", ({ name }) => console.log(name));
+const nobody = { method: "POST", body: '{"host":"127.0.0.1","port":9}' };
+for (const _ of [1, 2]) await fetch("http://127.0.0.1:7273/tv/v1/devices", nobody);
 const patch = { method: "PATCH", body: '{"discovery.on_start":false,"discovery.interval_s":0}' };
 const { data } = await (await fetch("http://127.0.0.1:7273/tv/v1/config", patch)).json();
 ${answered}, data.config.discovery.interval_s, (await fetch("http://127.0.0.1:7273//evil.test/v1/health")).status);
