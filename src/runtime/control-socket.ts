@@ -173,10 +173,14 @@ export async function claimPort<T>(
     return await listen();
   } catch (cause) {
     if (await until(() => isHeld(socket), { timeoutMs: startupOverlapMs })) throw await alreadyRunningError(socket);
-    const taken = systemCode(cause) === "EADDRINUSE";
-    const reason = taken ? "another program uses it" : systemCode(cause) || textOf(cause);
+    const code = systemCode(cause);
+    const reason = code === "EADDRINUSE" ? "another program uses it" : code || textOf(cause);
+    const hint =
+      code === "EADDRNOTAVAIL"
+        ? "This machine does not have that address: set daemon.http_host in the config to another, such as 127.0.0.1"
+        : `${mend}, or end the program that uses this one`;
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
-      hint: `${mend}, or end the program that uses this one`,
+      hint,
       cause,
     });
   }

@@ -204,10 +204,10 @@ describe("the control socket", () => {
 });
 
 describe("the port", () => {
-  test("on an address that is not there says why", async () => {
+  test("on an address that is not there says why, and which setting to change", async () => {
     const place = { hostname: "192.0.2.77", port: 1 };
-    expect(await failureOf(claimPort(place, path, () => listen({ host: place.hostname, port: 80 })))).toContain(
-      "EADDRNOTAVAIL",
-    );
+    const claimed = claimPort(place, path, () => listen({ host: place.hostname, port: 80 }));
+    const shown = await claimed.then(String, ({ message, hint }: ZapdError) => `${message}. ${hint}`);
+    expect(shown).toMatch(/EADDRNOTAVAIL\. .* daemon\.http_host /);
   });
 });
