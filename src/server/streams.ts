@@ -168,8 +168,9 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
     },
     { highWaterMark: 0 },
   );
-  // A server cancels it as well; whoever reads the stream in this process learns it from the stream alone.
-  const abort = () => breakOff(signal.reason);
+  // Whoever reads the stream in this process learns it from the stream alone. A server cancels it, and first: Deno prints each
+  // failure of what it sends.
+  const abort = () => queueMicrotask(() => breakOff(signal.reason));
   // The caller may have gone while the answer was prepared.
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
