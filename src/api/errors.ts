@@ -282,7 +282,7 @@ export const codes = {
   },
   device_unproven: {
     ...refused,
-    when: "The device that answers may be another one: it has moved and has secrets, two devices answer for it, other network hardware has its address, or its certificate is not that of the pairing. zapd sends it no pairing key, no password and no typed text until somebody confirms it (`zapd trust NAME`), or pairs with it again (`zapd pair NAME --host ADDRESS`)",
+    when: "The device that answers may be another one: it has moved and has secrets, two devices answer for it, other network hardware has its address, or its certificate is not that of the pairing. zapd sends it no pairing key, password or typed text until somebody confirms it (`zapd trust NAME`) or pairs it again (`zapd pair NAME --host ADDRESS`)",
     message:
       "Den moved from 192.168.1.52:3001 to 192.168.1.66:3001, and the device there may be another one: zapd sends it no pairing key, no password and no typed text",
     hint: "If the device at 192.168.1.66:3001 is the right one: zapd trust Den; if the one at 192.168.1.52:3001 is: zapd pair Den --host 192.168.1.52:3001. To start over without the old key: zapd pair Den --host 192.168.1.66:3001",

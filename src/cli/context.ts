@@ -168,8 +168,7 @@ export function escapeInvisible(json: string): string {
 }
 
 function escaped(text: string): string {
-  const units = Array.from({ length: text.length }, (_, at) => text.charCodeAt(at));
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, "0")}`).join("");
+  return text.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** `daemon.socket` of the config, or its default. Read by a pattern, because loading the schema takes longer than a key press. */

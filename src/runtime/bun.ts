@@ -50,16 +50,11 @@ export const runtime: Runtime = {
         if (listener === "tcp" && lifted !== "ended" && (mayHaveBody || lifted)) server.timeout(request, idleSeconds);
       }
     };
+    const options = { maxRequestBodySize, fetch };
     const server =
       "path" in place
-        ? Bun.serve(withoutIdleTimeout({ unix: place.path, maxRequestBodySize, fetch }))
-        : Bun.serve({
-            hostname: place.hostname,
-            port: place.port,
-            idleTimeout: idleSeconds,
-            maxRequestBodySize,
-            fetch,
-          });
+        ? Bun.serve(withoutIdleTimeout({ unix: place.path, ...options }))
+        : Bun.serve({ ...place, idleTimeout: idleSeconds, ...options });
     let closed: Promise<void> | undefined;
     const close = () => (closed ??= server.stop(false));
     return Promise.resolve({
