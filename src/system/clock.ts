@@ -37,21 +37,14 @@ export function stopwatch(clocks: MachineClocks = machine): () => number {
   return () => msBetween(start, momentOf(clocks));
 }
 
-const dayMs = 24 * 3_600_000;
-
 /**
  * The time of day, in milliseconds since 1970. Where it is set forward, as by a time server soon after a boot, only the time that
- * has passed counts, for one day at least and two at most: what lasts for a day, and is saved by the date, must neither end in a
- * moment (SECURITY.md 2.4) nor be saved by an old date for as long as the daemon runs.
+ * has passed counts: what lasts for a day, and is saved by the date, must not end in a moment (SECURITY.md 2.4).
  */
 export function dayClock(clocks: MachineClocks = machine, today: () => number = Date.now): () => number {
-  const start = () => ({ began: today(), passed: stopwatch(clocks) });
-  let newest = start();
-  let trusted = newest;
-  return () => {
-    if (newest.passed() >= dayMs) [trusted, newest] = [newest, start()];
-    return Math.min(today(), trusted.began + trusted.passed());
-  };
+  const began = today();
+  const passed = stopwatch(clocks);
+  return () => Math.min(today(), began + passed());
 }
 
 /** How often a watch checks; how much later than that counts as sleep; how long after a sleep requests count as old (SECURITY.md R14). */
