@@ -67,7 +67,9 @@ export function controlPlayback(
     },
   };
   return device.commands(turn, task.activity, async (own) => {
-    const endpoint = await device.playingEndpoint(needs, own.signal);
+    const takes = (one: Endpoint) =>
+      one.has(needs) && (what === "seek" || one.connection.playback?.does.has(what) === true);
+    const endpoint = await device.playingEndpoint(takes, own.signal);
     return device.command(own, { ...task, ...(endpoint && { route: { endpoint } }) });
   });
 }

@@ -45,6 +45,8 @@ export interface DeviceDependencies extends EndpointDependencies {
   onRemoved(device: Device): void;
 }
 
+/** How long it is asked which endpoint plays; after that, what is known counts. */
+const playerAnswersMs = 1_000;
 /** Why a wait for a device ends when the device was merged into another. */
 export const becamePartOfOther = Symbol("it became a part of another device");
 
@@ -140,12 +142,13 @@ export class Device {
     return able.includes(usual) ? usual : (able[0] ?? usual);
   }
 
-  /** Of several endpoints that have a capability, the one that plays; they are asked. */
-  async playingEndpoint(needs: Capability, signal: AbortSignal): Promise<Endpoint | undefined> {
-    const able = this.endpoints.filter((endpoint) => endpoint.has(needs));
+  /** Of several endpoints that take a command to the player, the one that plays; they are asked, but not for long. */
+  async playingEndpoint(takes: (endpoint: Endpoint) => boolean, signal: AbortSignal): Promise<Endpoint | undefined> {
+    const able = this.endpoints.filter(takes);
     if (able.length < 2 || isPowerOff(this.#endpoints.power)) return undefined;
     const checkAwake = sleepCheck();
-    await orAborted(this.#reads.poll(["playback"]), signal).catch(() => {});
+    const within = AbortSignal.any([signal, AbortSignal.timeout(playerAnswersMs)]);
+    await orAborted(this.#reads.poll(["playback"]), within).catch(() => {});
     checkAwake();
     const player = this.lastState.reporterOf("playback");
     const plays = player && able.includes(player) && player.presence.state.playback?.status !== "stopped";
@@ -177,15 +180,15 @@ export class Device {
     const { name, platform, host, port, ports } = record;
     const records = endpoints.map((endpoint) => endpoint.currentRecord);
     const availabilities = endpoints.map(({ presence }) => presence.availability);
-    const informed = this.#endpoints.informed.map((endpoint) => endpoint.currentRecord);
+    const byFacts = this.#endpoints.byFacts.map((endpoint) => endpoint.currentRecord);
     const known = <K extends keyof DeviceRecord>(key: K): DeviceRecord[K] | null =>
-      informed.find((one) => one[key] !== null)?.[key] ?? null;
+      byFacts.find((one) => one[key] !== null)?.[key] ?? null;
     return {
       id: this.id,
       name,
       platform,
       platforms: records.map((one) => one.platform),
-      kind: informed.find(({ kind }) => kind !== "unknown")?.kind ?? "unknown",
+      kind: byFacts.find(({ kind }) => kind !== "unknown")?.kind ?? "unknown",
       manufacturer: known("manufacturer"),
       model: known("model"),
       serial: known("serial"),
@@ -353,6 +356,8 @@ export class Device {
     let missed: Endpoint | undefined;
     let notFound: unknown;
     for (const endpoint of able.length > 1 ? able : []) {
+      // Only a list tells of an app that the one before lacks: without one, a service of that name would be started instead.
+      if (notFound && !endpoint.has("apps")) continue;
       try {
         return await work({ endpoint, withoutRecovery: true });
       } catch (error) {

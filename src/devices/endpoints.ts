@@ -28,8 +28,8 @@ const platformOf = (endpoint: Endpoint) => endpoint.record.platform;
 export class EndpointSet {
   readonly all: readonly Endpoint[];
   readonly leading: Endpoint;
-  /** Those whose facts are shown first. */
-  readonly informed: readonly Endpoint[];
+  /** All of them, in the order in which their facts are shown. */
+  readonly byFacts: readonly Endpoint[];
   readonly #deps: EndpointSetDependencies;
 
   constructor(deps: EndpointSetDependencies, records: readonly DeviceRecord[]) {
@@ -39,7 +39,7 @@ export class EndpointSet {
     const [first] = this.all;
     if (!first) throw removedError();
     this.leading = first;
-    this.informed = sortByPlatform(this.all, facts, platformOf);
+    this.byFacts = sortByPlatform(this.all, facts, platformOf);
   }
 
   /** The endpoints that drive the whole device; all of them where none does. */

@@ -38,6 +38,7 @@ class Half {
   readonly keys: readonly Key[];
   withheld: ReadonlySet<Capability> = new Set();
   apps = [app];
+  readonly does = new Set<"pause" | "stop">(["pause"]);
   pushes: ReadonlySet<StatePart> = new Set();
   emit: Emit = () => {};
 
@@ -49,6 +50,7 @@ class Half {
   platform() {
     return fakePlatform({
       name: this.name,
+      services: new Map([["12", "netflix"]]),
       pair: async () => ({
         step: "confirm",
         expiresMs: 60_000,
@@ -66,7 +68,7 @@ class Half {
           set.state = { ...set.state, playback: { ...playing, status: "paused" } };
           return set.do(what, signal, undefined);
         };
-        const playback = { does: new Set(["pause"] as const), do: pause };
+        const playback = { does: this.does, do: pause };
         return { ...rest, artwork, playback, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
       },
     });
@@ -157,6 +159,13 @@ describe("which endpoint takes a command", () => {
     // The preferred one may have it: it is woken for it.
     [alpha.set.failure, beta.set.failure] = [beta.set.failure, undefined];
     expect(await codeOf(launchApp(den(), "weather", {}, now))).toBe("device_unreachable");
+  });
+
+  test("of an app that the first lacks no other that has no list: there a service of that name would be started", async () => {
+    beta.withheld = new Set(["apps"]);
+    await registry.learn(recordOf("beta").id, { facts: { model: "without a list" } });
+    expect(await codeOf(launchApp(den(), "netflix", {}, now))).toBe("app_not_found");
+    expect([alpha.set.done, beta.set.done]).toEqual([["apps"], []]);
   });
 
   test("in a sequence a key that cannot be sent ends it, whosever it is, and says how many were", async () => {
@@ -279,6 +288,12 @@ describe("its state", () => {
     expect(await pause()).toMatchObject({ playback: { status: "paused" }, confirmed: true });
     expect(tells()).toEqual([0, 1]);
     beta.set.state = { ...asleep, power: "on" };
+    await pause();
+    expect(tells()).toEqual([1, 0]);
+    // Nor is the one told that plays, where it does not take that command.
+    beta.does.clear();
+    alpha.set.state = { ...asleep, power: "on" };
+    beta.set.state = { ...asleep, power: "on", playback: playing };
     await pause();
     expect(tells()).toEqual([1, 0]);
   });
