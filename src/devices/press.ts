@@ -177,12 +177,13 @@ export async function keepDown(
     callerTexts: [key],
     ...effectOf(press),
     work: async (connection, within) => {
-      // A timer stands still while this machine sleeps, and nothing can be sent: the key goes up as soon as that wakes.
+      // A timer stands still while this machine sleeps, and nothing can be sent: the key goes up as soon as it wakes.
       const hasSlept = sleptSince();
       const letGo = await requireCapability(connection.keys?.down, "hold")(key, within);
       onDown();
       try {
-        for (let left = ms; left > 0 && !hasSlept(); left -= wakeCheckMs)
+        const end = performance.now() + ms;
+        for (let left = ms; left > 0 && !hasSlept(); left = end - performance.now())
           await sleep(Math.min(left, wakeCheckMs), within);
       } catch {
         // It was ended before its time.
