@@ -67,13 +67,17 @@ export function holdKey(entry: Entry, key: Key): () => void {
     // A first press that takes long is waited for: a key whose press was refused is not held.
     if (isPressed) void down();
   };
+  let isLong = false;
   let timer: ReturnType<typeof setTimeout> | undefined = setTimeout(() => {
+    isLong = true;
     timer = setInterval(renew, renewEveryMs);
     renew();
   }, holdAfterMs);
   void firstPress.then((pressed) => {
     isPressed = pressed !== null;
     if (!isPressed) clearInterval(timer);
+    // Where that took long, the hold begins at once.
+    else if (isLong && !isUp) renew();
   });
   return () => {
     if (isUp) return;
