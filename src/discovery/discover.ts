@@ -160,7 +160,7 @@ export class Discovery<D> {
     let scannedAt = performance.now();
     const tick = () => {
       const { interval_s, interfaces } = this.#deps.config();
-      const isBack = this.#isOffline && wantedInterfaces(interfaces).length > 0;
+      const isBack = this.#isOffline && this.#scans.size === 0 && wantedInterfaces(interfaces).length > 0;
       if (interval_s > 0 && (isBack || performance.now() - scannedAt >= interval_s * 1_000)) {
         scannedAt = performance.now();
         void this.#background();

@@ -205,8 +205,8 @@ describe("the control socket", () => {
 
 describe("the port", () => {
   test("on an address that is not there says why, and which setting to change", async () => {
-    const place = { hostname: "192.0.2.77", port: 1 };
-    const claimed = claimPort(place, path, () => listen({ host: place.hostname, port: 80 }));
+    const place = { hostname: "192.0.2.77", port: 40_001 };
+    const claimed = claimPort(place, path, () => currentRuntime().listen(place, async () => new Response()));
     const shown = await claimed.then(String, ({ message, hint }: ZapdError) => `${message}. ${hint}`);
     expect(shown).toMatch(/EADDRNOTAVAIL\. .* daemon\.http_host /);
   });
