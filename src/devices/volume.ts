@@ -166,7 +166,7 @@ async function levelAfterSteps(
   }
 }
 
-/** The control with a check before each part of a command; `taken` is called after it. */
+/** The control with a check before each part of a command, and `taken` called after each. */
 function checked({ set, step, mute }: VolumeControl, check: () => void, taken: () => void): VolumeControl {
   const first =
     <Value>(send: (value: Value, signal: AbortSignal) => Promise<void>) =>

@@ -138,6 +138,7 @@ function parse(text: string): Node {
   };
   /** Parses items up to a closing bracket; returns whether a comma follows the last. */
   const list = (close: string, item: () => void): boolean => {
+    /** Whether a comma follows the last item; unset before the first. */
     let hasComma: boolean | undefined;
     at++;
     for (;;) {

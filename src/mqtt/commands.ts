@@ -169,6 +169,7 @@ export class Commands {
     const { transaction } = call;
     const hasTransaction = typeof transaction === "string" || typeof transaction === "number";
     const prefix = hasTransaction ? `"transaction":${JSON.stringify(transaction)},` : "";
+    // As a constant it stays a text within the function.
     const to = replyTo;
     const answer = (text: string) =>
       bus.publish(to, `{${prefix}${text.slice(1)}`, {

@@ -168,8 +168,8 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
     },
     { highWaterMark: 0 },
   );
-  // Whoever reads the stream in this process learns it from the stream alone. A server cancels it, and first: Deno prints each
-  // failure of what it sends.
+  // Whoever reads the stream in this process learns it from the stream alone. A server also cancels it, and must be able to do
+  // so first: Deno prints each stream that fails while it is being sent.
   const abort = () => queueMicrotask(() => breakOff(signal.reason));
   // The caller may have gone while the answer was prepared.
   if (signal.aborted) abort();

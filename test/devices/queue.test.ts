@@ -3,7 +3,7 @@ import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
 import { machineSleep } from "../../src/system/clock.ts";
 import { codeOf } from "../support/failure.ts";
-import { passTime } from "../support/test-clock.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { neverAborted } from "./harness.ts";
 
 const turn = (more: Partial<Turn> = {}): Turn => ({ signal: neverAborted, ...more });
@@ -94,6 +94,7 @@ describe("commands to one device", () => {
     const after = queue.run(turn(), () => Promise.resolve("after"));
     first.open();
     expect([await before, await after]).toEqual(["device_busy", "after"]);
+    wakeUp();
     await running;
   });
 

@@ -4,7 +4,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import { setVolume } from "../../src/devices/volume.ts";
 import { codeOf } from "../support/failure.ts";
 import { asleep } from "../support/fake-platform.ts";
-import { passTime } from "../support/test-clock.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { neverAborted, openHouse } from "./harness.ts";
 
 /** A set that heeds each step so many milliseconds after the one before, and the first not at all where that only shows its scale. */
@@ -60,6 +60,7 @@ test("R14 steps that are left when this machine has slept are not sent", async (
   const level = () => house.set.state.volume?.level;
   expect([await codeOf(by(3)), level()]).toEqual(["device_timeout", 11]);
   expect([await codeOf(to(15)), level()]).toEqual(["device_timeout", 12]);
+  wakeUp();
   await house.remove();
 });
 

@@ -7,7 +7,7 @@ import type { WakeOptions } from "../../src/devices/wake.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
-import { passTime } from "../support/test-clock.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 let house: House;
@@ -285,6 +285,7 @@ describe("a command to a device that is asleep", () => {
     };
     expect(await failureOf(press("home"))).toBe(stale);
     expect(house.set.done).toEqual(["called silent 30"]);
+    wakeUp();
   });
 
   test("power turns it on, once", async () => {

@@ -194,7 +194,7 @@ test("served as a module it starts with the next request, when the config that p
 test("served as a module it ends with a signal, unless its program listens for that itself", async () => {
   const quiet = join(folder, "quiet.toml");
   await Bun.write(quiet, "[discovery]\non_start = false\n");
-  const own = (when: string) => `process.${when}("SIGTERM", () => setTimeout(() => process.exit(7), 1_500));`;
+  const own = (when: string) => `process.${when}("SIGTERM", () => setTimeout(() => process.exit(7), 4_000));`;
   const ended = ([before, after]: readonly [string, string], index: number) => {
     const script = `
       const { default: served } = await import(${JSON.stringify(join(root, "src/fetch.ts"))});
@@ -204,8 +204,8 @@ test("served as a module it ends with a signal, unless its program listens for t
       ${after}
       process.kill(process.pid, "SIGTERM");
     `;
-    const own = { ZAPD_CONFIG: quiet, ZAPD_STATE_DIR: join(folder, `signalled${index}`) };
-    return Bun.spawn([process.execPath, "-e", script], { cwd: folder, env: { ...process.env, ...own } }).exited;
+    const places = { ZAPD_CONFIG: quiet, ZAPD_STATE_DIR: join(folder, `signalled${index}`) };
+    return Bun.spawn([process.execPath, "-e", script], { cwd: folder, env: { ...process.env, ...places } }).exited;
   };
   const cases = [
     ["", ""],
