@@ -50,6 +50,8 @@ for _ in $(seq 1 100); do [ -S "/tmp/.X11-unix/X$display" ] && [ -S "$folder/pul
 
 start() {
   (
+    # Kodi does not ignore SIGPIPE, and died of it (status 141) where a client had left.
+    trap '' PIPE
     (DISPLAY=":$display" PULSE_SERVER="unix:$folder/pulse.sock" KODI_AE_SINK=PULSE LIBGL_ALWAYS_SOFTWARE=1 \
       inside "$kodi" --standalone) >"$folder/kodi.log" 2>&1 &
     echo "pid $!"
