@@ -1,6 +1,6 @@
 /** Volume, playback, media, channels and notifications of a Kodi (players.md 7.2, 9). */
 import { ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { inParts, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { type Json, text } from "../../transport/json.ts";
 import { type Connection, ofKey, type PlatformChannel } from "../platform.ts";
@@ -13,14 +13,15 @@ type Controls = Pick<Connection, "volume" | "playback" | "media" | "channels" | 
 
 const maxChannels = 5_000;
 const tuneTimeoutMs = 6_000;
+/** Kodi 20.1 with PulseAudio, ran: 6 to 160 ms after its answer, longer on a busy machine. */
+const takenBackWithinMs = 300;
 /** `hours` is 23 at most (xbmc/interfaces/json-rpc/schema/types.json, Player.Position.Time). */
 const maxPositionMs = 24 * 3_600_000 - 1;
 
 export function kodiControls(device: KodiDevice): Controls {
   return {
     volume: {
-      set: async (level, signal) =>
-        void (await device.command("Application.SetVolume", { volume: Math.round(level) }, signal)),
+      set: (level, signal) => setLevel(device, Math.round(level), signal),
       step: async (by, signal) => void (await ofKey(kodiKeys, by > 0 ? "volume-up" : "volume-down")(device, signal)),
       mute: async (mute, signal) => void (await device.command("Application.SetMute", { mute }, signal)),
     },
@@ -55,6 +56,23 @@ export function kodiControls(device: KodiDevice): Controls {
     notify: async (message, signal) =>
       void (await device.command("GUI.ShowNotification", { title: "zapd", message }, signal)),
   };
+}
+
+/**
+ * Where its level was changed in PulseAudio, or twice at once, Kodi answers OK to the next one and shows it, but then goes back
+ * to that of PulseAudio (CAESinkPULSE::SetVolume); it keeps the one after that.
+ */
+function setLevel(device: KodiDevice, volume: number, signal: AbortSignal): Promise<void> {
+  const isTakenBack = async () => {
+    const shown = await device.read("Application.GetProperties", { properties: ["volume"] }, signal).catch(() => null);
+    return shown !== null && shown["volume"] !== volume;
+  };
+  return inParts(async (next) => {
+    await device.command("Application.SetVolume", { volume }, signal);
+    if (!(await until(isTakenBack, { timeoutMs: takenBackWithinMs, everyMs: 50, signal }))) return;
+    next();
+    await device.command("Application.SetVolume", { volume }, signal);
+  });
 }
 
 /** Without a tuner the question fails (9), so that is checked first. */

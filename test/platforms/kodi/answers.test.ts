@@ -56,6 +56,27 @@ test("what is stopped is every player, one that shows pictures too", async () =>
   expect(players).toEqual([]);
 });
 
+test("a level that Kodi gives up for that of PulseAudio a moment after its answer is set again", async () => {
+  const set: unknown[] = [];
+  let setAt = 0;
+  const { connection } = await connect({
+    "Application.SetVolume": ({ volume }) => {
+      setAt = performance.now();
+      set.push(volume);
+      return volume;
+    },
+    "Application.GetProperties": () => {
+      const isTakenBack = set.length === 1 && performance.now() - setAt > 80;
+      return { version: { major: 20, minor: 1 }, volume: isTakenBack ? 41 : set.at(-1), muted: false };
+    },
+  });
+  await connection.volume?.set?.(20, never);
+  expect(set).toEqual([20, 20]);
+  await connection.volume?.set?.(30, never);
+  expect(set).toEqual([20, 20, 30]);
+  expect((await connection.state?.read(never))?.volume?.level).toBe(30);
+});
+
 test("a channel is confirmed once it plays, not while the one before does", async () => {
   const { connection } = await connect(tunerShowing(12));
   expect(await connection.apps?.launch?.("channel:12", {}, never)).toBe(true);
