@@ -4,11 +4,10 @@
  */
 import type net from "node:net";
 import { textOf } from "../api/errors.ts";
+import { hangUp } from "./socket.ts";
 
 /** A device that floods may not read the answers. */
 const maxUnreadBytes = 1024 * 1024;
-/** Time for the last bytes to be sent. */
-const closeTimeoutMs = 1_000;
 
 /** How a connection ended: with the close code of the device, where it sent one. */
 export interface ConnectionEnd {
@@ -74,14 +73,13 @@ export class SlicedConnection<Frame> {
     this.#socket.write(bytes);
   }
 
-  /** Ends it at once; with `last`, once these have been sent, or after a second. */
+  /** Ends it at once; with `last`, once these have been sent, as `hangUp`. */
   end(why: ConnectionEnd, last?: readonly Uint8Array[]): void {
     if (!this.isOpen) return;
     this.isOpen = false;
     if (last) {
       for (const bytes of last) this.#socket.write(bytes);
-      this.#socket.end();
-      setTimeout(() => this.#socket.destroy(), closeTimeoutMs).unref?.();
+      hangUp(this.#socket);
     } else this.#socket.destroy();
     this.#reading.onEnd(why);
   }

@@ -59,6 +59,19 @@ export async function connectSocket(
   });
 }
 
+/** Time for the last bytes to be sent, and for the device to close its side. */
+const closeTimeoutMs = 1_000;
+
+/**
+ * Closes a connection by a FIN, and drops what the device still sends. A reset in its place kills a player that sends without
+ * MSG_NOSIGNAL, by a SIGPIPE (players.md 7.1: notifications, and a close frame after our FIN; ran).
+ */
+export function hangUp(socket: net.Socket): void {
+  socket.end();
+  socket.resume();
+  setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
+}
+
 /** The certificate of the device, in DER; `null` where it shows none. */
 export function certificateOf(socket: net.Socket): Uint8Array | null {
   if (!("getPeerCertificate" in socket) || typeof socket.getPeerCertificate !== "function") return null;

@@ -9,7 +9,15 @@ import { closedBeforeSending, DeviceError, protocolError, ZapdError } from "../a
 import type { Address, PlatformHost } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { type ConnectionEnd, disconnected, type OpenConnection, SlicedConnection } from "./sliced-connection.ts";
-import { connectSocket, fingerprintOf, hostLine, loopHeader, refuseOwnListener, requireCertificate } from "./socket.ts";
+import {
+  connectSocket,
+  fingerprintOf,
+  hangUp,
+  hostLine,
+  loopHeader,
+  refuseOwnListener,
+  requireCertificate,
+} from "./socket.ts";
 import { type Frame, FrameReader, frameOf, opcodes } from "./websocket-frames.ts";
 
 /** For connecting, TLS and the upgrade together (SECURITY.md 4). */
@@ -54,7 +62,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
     const key = Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString("base64");
     return connectionOver(socket, options, await upgrade(socket, upgradeRequest(options, key), key, within));
   } catch (error) {
-    socket.destroy();
+    hangUp(socket);
     if (signal.aborted) throw signal.reason;
     throw timeout.aborted ? handshakeTimedOut() : error;
   }
@@ -152,7 +160,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
   };
   const handleFrame = (frame: Frame) => {
     // After our close frame all is ignored: some answer it with a text frame that holds a close frame (players.md 7.1).
-    if (isClosing) return connection.end(frame.kind === "close" ? frame : disconnected);
+    if (isClosing) return connection.end(frame.kind === "close" ? frame : disconnected, []);
     // A close frame is answered with the same code (RFC 6455 5.5.1).
     if (frame.kind === "close") return connection.end(frame, [frameOf(opcodes.close, codeBytes(frame.code))]);
     if (frame.kind === "text") options.onText(frame.text);
@@ -202,7 +210,7 @@ function connectionOver(socket: net.Socket, options: WebSocketOptions, takeOver:
       isClosing = true;
       setTimeout(() => connection.end(disconnected), closeTimeoutMs).unref?.();
     },
-    destroy: () => connection.end(disconnected),
+    destroy: () => connection.end(disconnected, []),
   };
 }
 

@@ -75,6 +75,10 @@ describe.each([
     caller.abort(why);
     expect(await opening).toBe(why);
     await until("it is hung up on", () => peer.gone);
+    const broken: Error[] = [];
+    peer.socket.on("error", (error) => broken.push(error));
+    for (let told = 0; told < 3; told++, await Bun.sleep(20)) peer.socket.write("too late");
+    expect(broken).toEqual([]);
     expect(await openLine(secure, one.port, { signal: caller.signal }).catch((error: unknown) => error)).toBe(why);
     expect(one.connections).toBeLessThanOrEqual(2);
   });

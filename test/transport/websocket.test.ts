@@ -129,6 +129,22 @@ describe.each([
       }
     });
 
+    test("is no reset, whatever the device goes on sending until it has closed the connection too", async () => {
+      const { peer, line } = await open();
+      const happened: string[] = [];
+      peer.socket.on("error", ({ message }) => happened.push(message));
+      peer.socket.once("end", () => happened.push("end"));
+      const tell = () => peer.socket.write(frame(0x81, "news"));
+      for (let told = 0; told < 50; told++) tell();
+      line.destroy();
+      expect(line.open).toBe(false);
+      for (let told = 0; told < 5; told++, await Bun.sleep(20)) tell();
+      expect(happened).toEqual(["end"]);
+      peer.socket.end();
+      await until("it is hung up", () => peer.gone);
+      expect(happened).toEqual(["end"]);
+    });
+
     test("that is not answered closes the connection within two seconds", async () => {
       const { ends, peer, line } = await open();
       const start = performance.now();
