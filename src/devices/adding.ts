@@ -10,7 +10,7 @@ import type { Device } from "./device.ts";
 import type { Devices, DevicesDependencies } from "./devices.ts";
 import { fillHint, isPredicate } from "./failures.ts";
 import type { MergeResult } from "./merge.ts";
-import { checkName } from "./names.ts";
+import { checkName, removedError } from "./names.ts";
 import type { DeviceRecord, Discovered } from "./record.ts";
 import { isSameAddress } from "./standing.ts";
 import { type Location, provesToBe, sightingOf } from "./trust.ts";
@@ -54,6 +54,7 @@ export class Adding {
         registry.markFound(before.id);
         return this.#saveLocation(before, answer, await trust.locate(before, answer, oldAddressMs));
       }
+      if (seats && registry.removedAt(platform, sighting.identity) > seats.wantedAt) throw removedError();
       const seat = seats?.take(address.host);
       if (seat === null) throw new ZapdError("device_busy", "was not added: one scan found too many new devices");
       const mac = trust.macOf(address.host);
@@ -166,7 +167,6 @@ export class Adding {
     given: Pick<Discovered, "name" | "ports" | "by"> = {},
   ): Promise<DeviceRecord> {
     const { registry, trust, log } = this.#deps;
-    // One that the user has removed meanwhile comes back as found by a scan, not as added.
     const { record } = await registry.merge({
       platform,
       sighting: sighting ?? sightingOf(before),

@@ -2,7 +2,7 @@
 import { ZapdError } from "../api/errors.ts";
 import type { Address, Composition, Facts, Sighting } from "../platforms/platform.ts";
 import { type Content, groupsIn, othersThan, regroupWithLeader, replaceRecord, takenNames } from "./groups.ts";
-import { checkName } from "./names.ts";
+import { checkName, removedError } from "./names.ts";
 import {
   type DeviceRecord,
   type Discovered,
@@ -37,6 +37,8 @@ export function mergeInto(
   const before =
     content.devices.find((device) => device.id === place?.from.id) ??
     findIn(content.devices, platform, sighting, found.address);
+  // A scan does not add again what the user has removed since it was found.
+  if (place && !before && found.by === "scan") throw removedError();
   const id = before?.id ?? freeIdOf(content, platform, sighting.identity);
   const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
   const names = takenNames(content, before ?? { id });

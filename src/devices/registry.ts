@@ -21,7 +21,15 @@ import {
 import { findIn, type MergeResult, mergeInto } from "./merge.ts";
 import { checkName, resolveName } from "./names.ts";
 import type { Availability } from "./presence.ts";
-import { type DeviceRecord, type Discovered, isEvictable, type Learned, withLearned, withPlace } from "./record.ts";
+import {
+  type DeviceRecord,
+  type Discovered,
+  isEvictable,
+  type Learned,
+  maxRecords,
+  withLearned,
+  withPlace,
+} from "./record.ts";
 import type { Place, Standing } from "./standing.ts";
 import type { Change, Store } from "./store.ts";
 
@@ -41,6 +49,8 @@ export class Registry {
   /** The order in which scans last found each device: the one found longest ago is evicted first. */
   readonly #lastFound = new Map<string, number>();
   #findings = 0;
+  /** When devices were removed (`performance.now()`), by platform and identity: the latest of them. */
+  readonly #removedAt = new Map<string, number>();
 
   readonly #listeners = new Set<() => void>();
   /** What the listeners know. */
@@ -115,6 +125,11 @@ export class Registry {
   /** A scan has found a known device: that scan's new devices do not evict it. */
   markFound(id: string): void {
     this.#lastFound.set(id, ++this.#findings);
+  }
+
+  /** When a device was last removed (`performance.now()`): a scan that has seen it before does not add it again. */
+  removedAt(platform: string, identity: string): number {
+    return this.#removedAt.get(`${platform} ${identity}`) ?? Number.NEGATIVE_INFINITY;
   }
 
   /** Saves what a connection learned of a device; the address stays. */
@@ -228,6 +243,8 @@ export class Registry {
   async #removeAll(which: (content: Content) => readonly DeviceRecord[]): Promise<readonly DeviceRecord[]> {
     const removed = await this.#update((content) => {
       const result = which(content);
+      for (const { platform, identity } of result) this.#removedAt.set(`${platform} ${identity}`, performance.now());
+      for (const key of [...this.#removedAt.keys()].slice(0, -maxRecords)) this.#removedAt.delete(key);
       const devices = content.devices.filter((record) => !result.includes(record));
       return { next: result.length === 0 ? content : { ...content, devices }, result };
     });

@@ -191,6 +191,7 @@ export class Discovery<D> {
     }
     let askedAt = performance.now();
     window.onExtend(() => {
+      probes.seats.wantedAt = performance.now();
       // Of many calls at once, only the first asks again.
       if (performance.now() - askedAt >= justBegunMs) {
         askedAt = performance.now();

@@ -43,7 +43,7 @@ export class ProbeQueue<D> {
   readonly #seen = new Set<string>();
   readonly #found = new Map<string, D>();
   readonly #hosts = new Map<string, Host>();
-  readonly #seats = new Seats();
+  readonly seats = new Seats();
   #waiting: { host: Host; work(): Promise<void> }[] = [];
   #running = 0;
   #added = 0;
@@ -132,7 +132,7 @@ export class ProbeQueue<D> {
       const address = addressOf(lead, sighting);
       this.#found.set(
         `${platform.name} ${sighting.identity}`,
-        await this.#deps.addFound({ platform: platform.name, sighting, address }, this.#seats),
+        await this.#deps.addFound({ platform: platform.name, sighting, address }, this.seats),
       );
       return true;
     } catch (error) {
@@ -155,6 +155,8 @@ interface Taken {
 export class Seats {
   /** When the scan began. */
   readonly since = new Date().toISOString();
+  /** When a caller last began or joined the scan (`performance.now()`). */
+  wantedAt = performance.now();
   readonly #hosts = new Map<string, Taken>();
   #total = 0;
 

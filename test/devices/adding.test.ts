@@ -7,6 +7,7 @@ import type { Devices } from "../../src/devices/devices.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Registry } from "../../src/devices/registry.ts";
 import { Discovery } from "../../src/discovery/discover.ts";
+import { Seats } from "../../src/discovery/probe-queue.ts";
 import type { Address } from "../../src/platforms/platform.ts";
 import { createLog } from "../../src/system/log.ts";
 import { codeOf } from "../support/failure.ts";
@@ -59,9 +60,9 @@ beforeEach(async () => {
   config.subscribe(({ daemon }) => void registry.setDefaultName(daemon.default_device).catch(() => {}));
 });
 
-const found = (identity: string, host: string, port = 9) => {
+const found = (identity: string, host: string, port = 9, seats?: Seats) => {
   homes.set(`${host}:${port}`, identity);
-  return devices.adding.addFound({ platform: "fake", sighting: sightingOf(identity), address: { host, port } });
+  return devices.adding.addFound({ platform: "fake", sighting: sightingOf(identity), address: { host, port } }, seats);
 };
 
 describe("a device that a scan finds", () => {
@@ -79,11 +80,16 @@ describe("a device that a scan finds", () => {
     expect(lines.filter((line) => line.startsWith("found  Set 1"))).toHaveLength(1);
   });
 
-  test("and that the user removes meanwhile, is none that the user has added", async () => {
+  test("and that the user removes meanwhile, stays removed, until it is looked for again", async () => {
+    const seats = new Seats();
     const { id } = await found("1", "192.0.2.1");
-    const again = found("1", "192.0.2.1");
+    const again = found("1", "192.0.2.1", 9, seats);
     await registry.remove(id);
-    await again;
+    expect(await codeOf(again)).toBe("device_not_found");
+    expect(await codeOf(found("1", "192.0.2.1", 9, seats))).toBe("device_not_found");
+    expect(registry.records).toEqual([]);
+    seats.wantedAt = performance.now();
+    await found("1", "192.0.2.1", 9, seats);
     expect(registry.get(id)).toMatchObject({ added_by: "scan", used: false });
   });
 
