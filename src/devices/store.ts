@@ -46,8 +46,10 @@ interface Waiting<T> {
   settle(error?: unknown): void;
 }
 
-export class Store<T> {
+export class Store<T extends object> {
   #value: T;
+  /** The keys of the file that this version does not know: an older zapd does not lose what a newer one wrote. */
+  readonly #unknown: object;
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #backup: boolean;
@@ -57,16 +59,21 @@ export class Store<T> {
   /** The file is a damaged one, which could not be moved aside yet. */
   #isDamaged: boolean;
 
-  private constructor({ path, maxBytes, backup = false }: StoreOptions<T>, value: T, isDamaged = false) {
+  private constructor(
+    { path, maxBytes, backup = false }: StoreOptions<T>,
+    { value, unknown }: Read<T>,
+    isDamaged = false,
+  ) {
     this.#isDamaged = isDamaged;
     this.#path = path;
     this.#maxBytes = maxBytes;
     this.#backup = backup;
     this.#value = value;
+    this.#unknown = unknown;
   }
 
   /** Opens the file. A damaged one is kept aside and reported; the backup or an empty value is used instead. */
-  static async open<T>(options: StoreOptions<T>): Promise<Store<T>> {
+  static async open<T extends object>(options: StoreOptions<T>): Promise<Store<T>> {
     const { path, damaged } = options;
     try {
       return new Store(options, contentOf(readRegularFile(path, options.maxBytes), options));
@@ -86,7 +93,7 @@ export class Store<T> {
       const instead = backup === null ? "without it" : "with its content before the last change";
       const reason = textOf(error).split("\n")[0];
       damaged(`${path} could not be read (${reason}). ${kept}; zapd continues ${instead}`);
-      return new Store(options, backup?.value ?? options.empty, aside === null);
+      return new Store(options, backup ?? { value: options.empty, unknown: {} }, aside === null);
     }
   }
 
@@ -157,7 +164,7 @@ export class Store<T> {
   }
 
   #textOf(value: T): string {
-    return `${JSON.stringify({ version, ...value }, null, 1)}\n`;
+    return `${JSON.stringify({ version, ...this.#unknown, ...value }, null, 1)}\n`;
   }
 
   async #write(): Promise<void> {
@@ -196,21 +203,28 @@ export class Store<T> {
   }
 }
 
+interface Read<T> {
+  readonly value: T;
+  readonly unknown: object;
+}
+
 /** The content of a file; the empty value where there is none. Throws what is wrong with it. */
-function contentOf<T>(text: string | null, { empty, parse }: StoreOptions<T>): T {
-  if (text === null) return empty;
+function contentOf<T extends object>(text: string | null, { empty, parse }: StoreOptions<T>): Read<T> {
+  if (text === null) return { value: empty, unknown: {} };
   const content: unknown = JSON.parse(text);
   if (typeof content !== "object" || content === null || !("version" in content)) throw new Error("it has no version");
   if (content.version !== version)
     throw new Error(`it has version ${String(content.version)}, but this version of zapd writes version ${version}`);
-  return parse(content);
+  const value = parse(content);
+  const unknown = Object.fromEntries(Object.entries(content).filter(([key]) => !Object.hasOwn(value, key)));
+  return { value, unknown };
 }
 
 /** The backup of a damaged file; `null` where there is no valid one. */
-function backupOf<T>(options: StoreOptions<T>): { readonly text: string; readonly value: T } | null {
+function backupOf<T extends object>(options: StoreOptions<T>): (Read<T> & { readonly text: string }) | null {
   try {
     const text = readRegularFile(`${options.path}.bak`, options.maxBytes);
-    return text === null ? null : { text, value: contentOf(text, options) };
+    return text === null ? null : { text, ...contentOf(text, options) };
   } catch {
     return null;
   }

@@ -54,10 +54,13 @@ export interface Source {
 export class Streams {
   #overTcp = 0;
 
-  /** Answers with a stream; HEAD is answered with its headers and starts nothing. Fails with `too_many_streams`. */
+  /** Answers with a stream; HEAD is answered like it, and starts nothing. Fails with `too_many_streams`. */
   open(c: Context<Env>, format: Format, begin: () => Source): Response {
     const headers = { "content-type": format.contentType, "x-accel-buffering": "no" };
-    if (c.req.method === "HEAD") return c.body(null, 200, headers);
+    if (c.req.method === "HEAD") {
+      this.#checkCount(c);
+      return c.body(null, 200, headers);
+    }
     const { source, release } = this.#acquire(c, begin);
     c.env.withoutIdleLimit("ended");
     const encoder = new TextEncoder();
@@ -100,10 +103,16 @@ export class Streams {
     return new Response(body, response);
   }
 
+  /** Tells whether a stream is counted; fails where no more are allowed. */
+  #checkCount({ env }: Context<Env>): boolean {
+    const isCounted = env.listener === "tcp" && env.ownProgram !== true;
+    if (isCounted && this.#overTcp >= maxStreams) throw tooManyStreams();
+    return isCounted;
+  }
+
   /** Counts a stream over TCP until it is released. */
   #acquire<T>(c: Context<Env>, begin: () => T): { source: T; release: () => void } {
-    const isCounted = c.env.listener === "tcp" && c.env.ownProgram !== true;
-    if (isCounted && this.#overTcp >= maxStreams) throw tooManyStreams();
+    const isCounted = this.#checkCount(c);
     const source = begin();
     if (isCounted) this.#overTcp++;
     return {

@@ -213,6 +213,7 @@ describe("T33 streams and foreign pages", () => {
       429,
       { code: "too_many_streams", hint: expect.stringContaining("control socket") },
     ]);
+    expect((await fetch(`${daemon.url}/events`, { method: "HEAD" })).status).toBe(429);
     const socket = join(daemon.stateFolder, "zapd.sock");
     for (let count = 0; count < 70; count++) streams.push(new EventStream({ to: socket }));
     for (const stream of streams) await stream.until(({ type }) => type === "snapshot");

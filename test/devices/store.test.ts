@@ -103,6 +103,16 @@ describe("a change", () => {
     expect(onDisk()).toEqual([1]);
   });
 
+  test("keeps what a newer zapd has written beside it, also from the backup", async () => {
+    const text = '{"version":1,"numbers":[],"newer":{"a":[1]}}';
+    for (const name of ["", ".bak"]) {
+      writeFileSync(path, "{");
+      writeFileSync(`${path}${name}`, text);
+      await add(await Store.open<Numbers>({ ...options(), backup: true }), 1);
+      expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ version: 1, numbers: [1], newer: { a: [1] } });
+    }
+  });
+
   test("that changes nothing writes nothing", async () => {
     const store = await open();
     expect(await store.update((value) => ({ next: value, result: "same" }))).toBe("same");
