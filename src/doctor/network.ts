@@ -40,7 +40,7 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), configured.length > 0)];
   const hint =
     "Connect this machine to the network of the devices, or add a device by its address: zapd add 192.168.1.40";
-  return findings.length > 0 ? findings : [fail("no interface but loopback is up", hint)];
+  return findings.length > 0 ? findings : [fail("no interface but loopback has an IPv4 address", hint)];
 }
 
 /** Warns of hosts in the config whose names do not resolve. */

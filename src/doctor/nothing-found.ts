@@ -14,7 +14,7 @@ export function nothingFoundLines(wanted: readonly string[]): string[] {
       "To search on all its interfaces: zapd config unset discovery.interfaces",
     ];
   return [
-    `nothing was found; searched on ${searched.join(", ") || "no interface, as this machine is on no network"}.`,
+    `nothing was found; searched on ${searched.join(", ") || "no interface, as only loopback has an IPv4 address"}.`,
     "The usual causes: a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.",
     "Adding a device by its address, which its network settings show, always works: zapd add 192.168.1.40",
   ];

@@ -106,6 +106,14 @@ test("it is released as soon as this machine wakes, although its time is not ove
   expect(await holding).toBe(1);
   wakeUp();
   expect(done()).toBe("up down, up up");
+  // A sleep that begins while it goes down.
+  house.set.takes = 300;
+  const early = hold({ hold_ms: 600_000 });
+  await until("it is going down", () => house.set.running > 0);
+  passTime(8_000);
+  expect(await early).toBe(1);
+  wakeUp();
+  expect(done()).toBe("up down, up up, up down, up up");
 });
 
 test("where its keys are pressed again and again: up that comes before the first press has been taken ends it", async () => {

@@ -136,8 +136,8 @@ function Empty({ children }: { readonly children: ComponentChildren }) {
     <Notice icon="tv" title="No televisions yet">
       <p>{config.value && discoverySummary(config.value, asked?.found)}</p>
       <p>
-        Common causes: the TV is off, a guest Wi-Fi, a VPN, a firewall (answers come from UDP port 1900), another VLAN.
-        The TV's address always works.
+        Common causes: the TV is off, this machine is on no IPv4 network, a guest Wi-Fi, a VPN, a firewall (answers come
+        from UDP port 1900), another VLAN. The TV's address always works.
       </p>
       <AddForm />
       {children}
