@@ -227,10 +227,11 @@ export function withPlace(record: DeviceRecord, { host, port, standing }: Place)
   return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
 }
 
+/** Without controls and direction marks, as in a name. */
 function cleanText(text: string | null | undefined): string | null {
   return (
     text
-      ?.replace(/\p{Cc}/gu, " ")
+      ?.replace(/[\p{Cc}\p{Bidi_Control}]/gu, " ")
       .trim()
       .slice(0, 256) || null
   );

@@ -110,12 +110,12 @@ describe("a device that is seen", () => {
   });
 
   test("with texts of any length and any characters is kept within bounds", async () => {
-    const wild = `x\n\0${"y".repeat(5_000)}`;
+    const wild = `x\n\0\u202e\u2066${"y".repeat(5_000)}`;
     const record = await merge("1", { name: wild, manufacturer: wild, model: "\0\n", softwareVersion: wild });
     expect(record.name.length).toBeLessThanOrEqual(128);
     expect(record.manufacturer?.length).toBeLessThanOrEqual(256);
     expect(record.model).toBeNull();
-    expect(JSON.stringify(record)).not.toMatch(/\\n|\\u0000/);
+    expect(JSON.stringify(record)).not.toMatch(/\\n|\\u0000|\p{Bidi_Control}/u);
     expect((await open()).records).toEqual([record]);
   });
 
