@@ -2,7 +2,7 @@
  * Holding keys. zapd repeats the press, since a device that was told that a key is down would go on for ever if the daemon were
  * killed. Only devices that release the key when the connection ends are told that it is down (`keys.down`).
  */
-import { ZapdError } from "../api/errors.ts";
+import { type ErrorCode, ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { Key } from "../platforms/platform.ts";
 import { sleptSince } from "../system/clock.ts";
@@ -74,7 +74,7 @@ async function repeatPress(
   const hasSlept = sleptSince();
   let due = performance.now();
   for (let count = 0; ; ) {
-    if (hasSlept()) throw new ZapdError("device_timeout", "had the held key released, because this machine slept");
+    if (hasSlept()) throw releasedError("device_timeout", ", because this machine slept");
     signal.throwIfAborted();
     await press(count++ === 0);
     due = Math.max(due + repeatEveryMs, performance.now());
@@ -83,8 +83,9 @@ async function repeatPress(
   }
 }
 
-function releasedError(): ZapdError {
-  return new ZapdError("device_busy", "had the held key released");
+/** A whole sentence: it may be thrown between two presses, where nothing puts the device's name before it. */
+function releasedError(code: ErrorCode = "device_busy", why = ""): ZapdError {
+  return new ZapdError(code, `The held key was released${why}`, { namesDevice: true });
 }
 
 /** The one key of a device that is down, until it goes up or is not renewed. */

@@ -137,6 +137,11 @@ test("where its keys are pressed again and again: up that comes before the first
     await say("up", "home");
     await Promise.all(again);
     expect(other.set.done.slice(3)).toEqual(["home"]);
+    const holding = holdKey(tv, "up", { repeat: 20 }, { signal: neverAborted }).catch((error) => error.message);
+    // Between two presses.
+    await until("it was pressed", () => other.set.done.at(-1) === "up" && other.set.running === 0);
+    tv.heldKey.stop();
+    expect(await holding).toBe("The held key was released");
   } finally {
     await other.remove();
   }
