@@ -86,7 +86,8 @@ export function resolveName<D extends NamedDevice>(
   }
   if (alike[0]) return alike[0];
   if (caseFolded(text) === defaultWord) return null;
-  throw new ZapdError("device_not_found", `No device is called ${JSON.stringify(text.slice(0, maxName))}`, {
+  const isCalled = uuid.test(text) ? "has the id" : "is called";
+  throw new ZapdError("device_not_found", `No device ${isCalled} ${JSON.stringify(text.slice(0, maxName))}`, {
     hint: knownHint(text, devices),
   });
 }

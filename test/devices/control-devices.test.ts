@@ -181,7 +181,7 @@ test("a list makes no connection, and a device removed in the midst of a read le
   await Promise.allSettled([reading, late]);
   expect(house.set.closed.length).toBe(house.connected.length);
   expect(house.registry.get(tv.id)).toBeUndefined();
-  expect(() => house.devices.find(tv.id)).toThrow("No device is called");
+  expect(() => house.devices.find(tv.id)).toThrow("No device has the id");
 });
 
 test("R8 a device whose secrets or whose record cannot be removed stays as it is, and is removed once that is possible", async () => {
