@@ -53,20 +53,23 @@ let channel: BroadcastChannel | null = null;
 export function startStream(): void {
   // Two daemons may be mounted below different paths of one origin; their tabs must not share a channel.
   const name = `zapd ${new URL("v1/events", document.baseURI).pathname}`;
-  const isShared = "locks" in navigator;
-  if (isShared) {
-    channel = new BroadcastChannel(name);
-    channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onTabMessage(data);
+  try {
+    if ("locks" in navigator) channel = new BroadcastChannel(name);
+  } catch {
+    // Firefox refuses the channel to a page whose cookies are blocked.
   }
+  if (channel) channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onTabMessage(data);
   const join = () => {
     const frozen = new AbortController();
     // A frozen tab forwards nothing, so it leaves the lock to another.
     document.addEventListener("freeze", () => frozen.abort(), { once: true });
     const { signal } = frozen;
     sendToTabs({ say: "hello" });
-    const led = isShared ? navigator.locks.request(name, { signal }, () => follow(signal)) : follow(signal);
-    // It was frozen while it waited.
-    led.catch(() => {});
+    const led = channel ? navigator.locks.request(name, { signal }, () => follow(signal)) : follow(signal);
+    led.catch(() => {
+      // Unless it was frozen while it waited, the browser refuses the lock, as with blocked cookies: this tab follows alone.
+      if (!signal.aborted) void follow(signal);
+    });
   };
   document.addEventListener("resume", join);
   join();
@@ -116,18 +119,23 @@ function receiveEvent(event: Followed): void {
 /** Makes this tab the one that follows the daemon for all, until it is frozen or closed. Reconnects whenever the stream ends. */
 async function follow(frozen: AbortSignal): Promise<void> {
   isLeading = true;
-  const end = new Promise((resolve) => frozen.addEventListener("abort", resolve));
+  let stop = new AbortController();
+  const end = new Promise<void>((resolve) => {
+    frozen.addEventListener("abort", () => {
+      stop.abort();
+      resolve();
+    });
+  });
   let delayMs = firstReconnectDelayMs;
   let wantsHistory = true;
-  for (;;) {
+  while (!frozen.aborted) {
     let because = noAnswer;
     try {
       const resumes = lastId !== null;
-      const stop = new AbortController();
+      stop = new AbortController();
       const query = lastId === null ? {} : { since: lastId };
       const silence = setTimeout(() => stop.abort(), silenceTimeoutMs);
-      const signal = AbortSignal.any([stop.signal, frozen]);
-      const body = await openLines(addressOf("events", { query }), signal).finally(() => clearTimeout(silence));
+      const body = await openLines(addressOf("events", { query }), stop.signal).finally(() => clearTimeout(silence));
       let sliceStart = performance.now();
       for await (const line of linesOf(body, stop)) {
         delayMs = firstReconnectDelayMs;

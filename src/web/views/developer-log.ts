@@ -56,7 +56,8 @@ export function useLog(entry: Entry): Log {
   }, [isLiveDaemon]);
   useEffect(() => {
     if (!isLiveDaemon || !isVisible.value || status === "offline") return;
-    const stop = new AbortController();
+    let isLeft = false;
+    let stop = new AbortController();
     const append = (message: LogMessage) => {
       const isFirst = cursor.current === undefined;
       cursor.current = message.id;
@@ -69,15 +70,14 @@ export function useLog(entry: Entry): Log {
       lines.value = all.slice(-maxLines);
     };
     const follow = async () => {
-      while (!stop.signal.aborted) {
-        const streamStop = new AbortController();
-        const signal = AbortSignal.any([streamStop.signal, stop.signal]);
+      while (!isLeft) {
+        stop = new AbortController();
         const query = { follow: "true", cursor: cursor.current };
-        const body = await openLines(addressOf("readLogs", { id: entry.id, query }), signal);
+        const body = await openLines(addressOf("readLogs", { id: entry.id, query }), stop.signal);
         isLive.value = true;
         failure.value = null;
         try {
-          for await (const message of linesOf<LogMessage>(body, streamStop)) append(message);
+          for await (const message of linesOf<LogMessage>(body, stop)) append(message);
         } catch {
           // The stream broke or was silent for too long; the loop opens it again.
         }
@@ -86,9 +86,12 @@ export function useLog(entry: Entry): Log {
       }
     };
     follow().catch((error: unknown) => {
-      if (!stop.signal.aborted && connection.peek() === "live") failure.value = failureOf(error);
+      if (!isLeft && connection.peek() === "live") failure.value = failureOf(error);
     });
-    return () => stop.abort();
+    return () => {
+      isLeft = true;
+      stop.abort();
+    };
   }, [entry.id, isLiveDaemon, isVisible.value, status === "offline", tries.value]);
   return {
     lines,

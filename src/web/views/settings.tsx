@@ -58,7 +58,7 @@ export function Settings() {
     announce(value === null ? `${key} was reset to its default` : `${key} was changed`);
   };
   const { value: now } = config;
-  const sections = Object.entries(Object.groupBy(described.value, ({ section }) => section));
+  const sections = [...new Set(described.value.map(({ section }) => section))];
   return (
     <div class="settings">
       <h1>Settings</h1>
@@ -75,18 +75,20 @@ export function Settings() {
         <Notice icon="plug" title="The settings are not known yet" />
       )}
       {now !== null &&
-        sections.map(([section, settings = []]) => (
+        sections.map((section) => (
           <section key={section} aria-labelledby={`section-${section}`}>
             <h2 id={`section-${section}`}>{sectionWords[section] ?? section}</h2>
             <div class="card">
-              {settings.map((one) => (
-                <SettingField
-                  key={one.key}
-                  setting={one}
-                  value={valueIn(now, one)}
-                  change={(value) => change(one, value)}
-                />
-              ))}
+              {described.value
+                .filter((one) => one.section === section)
+                .map((one) => (
+                  <SettingField
+                    key={one.key}
+                    setting={one}
+                    value={valueIn(now, one)}
+                    change={(value) => change(one, value)}
+                  />
+                ))}
             </div>
           </section>
         ))}

@@ -248,3 +248,31 @@ describePage("a browser's six connections", (visit) => {
     await page.close();
   }, 60_000);
 });
+
+describePage("what a browser refuses, or does not have yet", (visit) => {
+  for (const [what, change] of Object.entries({
+    "the lock, where cookies are blocked": () => {
+      navigator.locks.request = () => Promise.reject(new DOMException("The request was denied.", "SecurityError"));
+    },
+    "the channel, where cookies are blocked in Firefox": () => {
+      globalThis.BroadcastChannel = class {
+        constructor() {
+          throw new DOMException("The operation is insecure.", "SecurityError");
+        }
+      } as unknown as typeof BroadcastChannel;
+    },
+    "what Safari 17.0 and Firefox 115 lack": () => {
+      Object.assign(AbortSignal, { any: undefined });
+      Object.assign(Object, { groupBy: undefined });
+    },
+  }))
+    test(`${what}: the house is shown, and so are the settings`, async () => {
+      await using daemon = await startDaemonThatKnows(1);
+      const { page } = await visit(daemon.port, { opened: (page) => void page.evaluateOnNewDocument(change) });
+      await pressNamed(page, "More for TV 0");
+      await pressNamed(page, "Settings");
+      await shows(page, "discovery.on_start");
+      // Before its daemon.
+      await page.close();
+    }, 60_000);
+});
