@@ -78,13 +78,7 @@ export class Store<T extends object> {
     try {
       return new Store(options, contentOf(readRegularFile(path, options.maxBytes), options));
     } catch (error) {
-      const code = systemCode(error);
-      // The file belongs to another user, mostly root, and may be valid: it stays where it is.
-      if (code === "EACCES" || code === "EPERM")
-        throw new ZapdError("storage_error", `You have no permission to read ${path} (${code})`, {
-          hint: "Change its owner with chown, or choose another folder with $ZAPD_STATE_DIR",
-          cause: error,
-        });
+      if (!isWrongFile(error)) throw unreadable(path, error);
       const backup = options.backup ? backupOf(options) : null;
       const aside = await keepAside(path, backup !== null).catch(() => null);
       // A write error is reported at the next change.
@@ -206,6 +200,24 @@ export class Store<T extends object> {
 interface Read<T> {
   readonly value: T;
   readonly unknown: object;
+}
+
+/** Whether a file cannot be read for what it is: a link, a socket, or content that is not its own. */
+function isWrongFile(error: unknown): boolean {
+  return ["", "ELOOP", "ENXIO", "EISDIR"].includes(systemCode(error));
+}
+
+/** The file may be valid, and stays where it is: it belongs to another user, mostly root, or the system cannot read it now. */
+function unreadable(path: string, cause: unknown): ZapdError {
+  const code = systemCode(cause);
+  const isForbidden = code === "EACCES" || code === "EPERM";
+  const message = isForbidden
+    ? `You have no permission to read ${path} (${code})`
+    : `${path} could not be read (${code})`;
+  const hint = isForbidden
+    ? "Change its owner with chown, or choose another folder with $ZAPD_STATE_DIR"
+    : "Nothing was changed. Start zapd again; if that does not help, check the disk and the limit of open files, or move the file away to start without it";
+  return new ZapdError("storage_error", message, { hint, cause });
 }
 
 /** The content of a file; the empty value where there is none. Throws what is wrong with it. */

@@ -104,6 +104,24 @@ tracedTest("R6 R11 killed while damaged devices are restored, a daemon has them 
   }
 });
 
+tracedTest("a file that the system cannot read at the start stays in its place, since it may be valid", async () => {
+  const path = fileOf("credentials.json");
+  const good = readFileSync(path, "utf8");
+  const store = JSON.stringify(new URL("../../src/devices/credentials.ts", import.meta.url).pathname);
+  const opening = `await (await import(${store})).Credentials.open({ path: ${JSON.stringify(path)}, damaged() {}, hide() {} })`;
+  for (const inject of ["openat:error=EMFILE", "openat:error=EIO", "read:error=EIO", "statx:error=ENOMEM"]) {
+    const words = ["-f", "-qq", "-o", "/dev/null", "-P", path, "-e", `trace=${inject.split(":")[0]}`];
+    const code = `${opening}.catch((error) => console.log(error.code, error.message))`;
+    const { stdout } = spawnSync("strace", [...words, "-e", `inject=${inject}`, process.execPath, "-e", code]);
+    expect([inject, String(stdout)]).toEqual([
+      inject,
+      expect.stringMatching(/^storage_error .*credentials\.json could/),
+    ]);
+    expect(readFileSync(path, "utf8")).toBe(good);
+    expect(readdirSync(join(folder, "state")).filter((name) => name.includes("corrupt"))).toEqual([]);
+  }
+});
+
 describe("R11 at every length and with every byte changed, what is opened is the file, its backup, or nothing", () => {
   const damaged = () => {};
   /** Opens a file as the daemon does; resolves with the number of its records. */
