@@ -318,7 +318,9 @@ async function siteOf(state: string, log: Log): Promise<string> {
   try {
     return await ownSite(state);
   } catch (error) {
-    log.warn(`MQTT: the id of this site could not be saved, so it will change with the next restart: ${textOf(error)}`);
+    log.warn(
+      `MQTT: the id of this site could not be read or saved, so it will change with the next restart: ${textOf(error)}`,
+    );
     return crypto.randomUUID();
   }
 }

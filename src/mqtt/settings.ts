@@ -3,7 +3,7 @@
  * certificates are used.
  */
 import { basename, join } from "node:path";
-import { textOf, ZapdError } from "../api/errors.ts";
+import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import type { Config } from "../config/config.ts";
 import { makeFolder, readRegularFile, readUtf8, writeAtomically } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
@@ -124,8 +124,9 @@ function siteIn(path: string): string | null {
     const content: unknown = JSON.parse(readRegularFile(path, maxSiteBytes) ?? "null");
     const site = isObject(content) ? content["site"] : null;
     return typeof site === "string" && uuid.test(site) ? site : null;
-  } catch {
-    // A damaged file is replaced: only the topics depend on it.
+  } catch (error) {
+    // A damaged file is replaced: only the topics depend on it. One that the system cannot read now may be valid.
+    if (systemCode(error) !== "") throw error;
     return null;
   }
 }
