@@ -9,9 +9,18 @@ export interface Interface {
   readonly loopback: boolean;
 }
 
+/** Every address of this machine; none where the system cannot tell, as while no file descriptor is left. */
+function addressesNow(): ReturnType<typeof networkInterfaces> {
+  try {
+    return networkInterfaces();
+  } catch {
+    return {};
+  }
+}
+
 /** The IPv4 interfaces now: they come and go. */
 export function interfacesNow(): Interface[] {
-  return Object.entries(networkInterfaces()).flatMap(([name, addresses]) =>
+  return Object.entries(addressesNow()).flatMap(([name, addresses]) =>
     (addresses ?? [])
       .filter((one) => one.family === "IPv4")
       .map((one) => ({
@@ -38,7 +47,7 @@ export function wantedInterfaces(wanted: readonly string[], all = interfacesNow(
 /** Whether an address is this machine's own. */
 export function isThisMachine(host: string): boolean {
   if (host.startsWith("127.") || host === "::1" || host === "localhost" || /^::ffff:127\./i.test(host)) return true;
-  return Object.values(networkInterfaces()).some((addresses) => addresses?.some((one) => one.address === host));
+  return Object.values(addressesNow()).some((addresses) => addresses?.some((one) => one.address === host));
 }
 
 /** Whether an address is on the link of an interface, by its netmask; a tunnel's netmask does not show that. */

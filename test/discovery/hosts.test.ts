@@ -7,6 +7,7 @@ import { interfacesNow, isOnLink, isThisMachine, wantedInterfaces } from "../../
 import { outcomeOf } from "../support/failure.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
+import { tracedTest } from "../support/strace.ts";
 
 const split = (text: string) => outcomeOf(() => splitHost(text));
 
@@ -197,4 +198,13 @@ describe("interfaces", () => {
     for (const host of ["192.0.2.77", "fe80::dead", "tv.home"])
       expect([host, isThisMachine(host)]).toEqual([host, false]);
   });
+});
+
+tracedTest("while the system cannot tell its interfaces there are none, and nothing fails", async () => {
+  const script = `
+    import { isThisMachine, wantedInterfaces } from "./src/discovery/interfaces.ts";
+    console.log(wantedInterfaces([]).length, isThisMachine("192.0.2.1"));`;
+  const words = ["-f", "-qq", "-o", "/dev/null", "-e", "trace=socket", "-e", "inject=socket:error=EMFILE"];
+  const said = execFileSync("strace", [...words, process.execPath, "-e", script], { cwd: root, encoding: "utf8" });
+  expect(said.trim()).toBe("0 false");
 });
