@@ -1,10 +1,10 @@
 /** Opens the config in the user's editor. */
 import { spawn } from "node:child_process";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { defaultText } from "../config/schema.ts";
-import { makeFolder } from "../system/files.ts";
+import { makeFolder, writeAtomically } from "../system/files.ts";
 import { CommandError } from "./failure.ts";
 
 /** Opens the file, made from the annotated default where there is none, and waits until the editor ends. Fails with CommandError. */
@@ -12,11 +12,7 @@ export async function editFile(path: string): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
     makeFolder(dirname(path), "$ZAPD_CONFIG");
-    try {
-      writeFileSync(path, defaultText(), { mode: 0o600, flag: "wx" });
-    } catch (error) {
-      throw new CommandError(`${path} could not be written (${systemCode(error)})`, exits.failed);
-    }
+    await writeAtomically(path, defaultText());
   }
   const status = await run(editor, path);
   if (status !== 0)
