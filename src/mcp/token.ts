@@ -68,7 +68,7 @@ async function makeToken(state: string): Promise<string> {
     if (existing !== null) return existing;
     throw unreadable(path, error);
   } finally {
-    await rm(temporary, { force: true });
+    await rm(temporary, { force: true }).catch(() => {});
   }
 }
 

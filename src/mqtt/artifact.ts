@@ -59,7 +59,8 @@ export async function withArtifact<T>(
       throw notFetched(url, `it took more than ${totalTimeoutMs / 1000} s`);
     throw error;
   } finally {
-    await rm(path, { force: true });
+    // A disk that has become read-only must not hide what came of the package; the next start removes the file.
+    await rm(path, { force: true }).catch(() => {});
   }
 }
 

@@ -63,7 +63,8 @@ export async function withArchive<T>(
     const { bytes, texts } = await receive(request, type, path, progress);
     return await use({ path, bytes }, readFields(texts));
   } finally {
-    await rm(path, { force: true });
+    // A disk that has become read-only must not hide what came of the package; the next start removes the file.
+    await rm(path, { force: true }).catch(() => {});
   }
 }
 

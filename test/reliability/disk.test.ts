@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
+import { mcpToken } from "../../src/mcp/token.ts";
 import { unfinishedIn } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { type Mounted, noMounts, startMounted } from "../support/mounted.ts";
@@ -85,6 +86,14 @@ function unfinishedOn({ disk, stateFolder }: Mounted): string[] {
   return unfinishedIn(disk, stateFolder);
 }
 
+/** Sends what is no package; gives the error's code. */
+async function sendPackage({ url }: Mounted): Promise<string> {
+  const body = new FormData();
+  body.set("archive", new Blob(["none"]), "none.zip");
+  const answer = await fetch(`${url}/devices/roku/dev/install`, { method: "POST", body });
+  return ((await answer.json()) as { error: { code: string } }).error.code;
+}
+
 for (const [what, { options, fill }] of Object.entries(fillers)) {
   test.skipIf(noMounts !== null)(
     `R9 ${what} on the disk: changes are told as failed, the old files stay, keys and reads go on, and one line is logged${skipped}`,
@@ -109,9 +118,12 @@ test.skipIf(noMounts !== null)(
     daemon = await startMounted("size=4m");
     await introduce(daemon, sets, 1);
     const on = daemon;
+    await sendPackage(on);
     await until("nothing is being written", () => unfinishedOn(on).length === 0);
     daemon.remount("ro");
     await showThatNothingIsWritten(daemon, 1);
+    expect(await sendPackage(on)).toBe("storage_error");
+    await expect(mcpToken(on.stateFolder)).rejects.toMatchObject({ code: "storage_error" });
     daemon.remount("rw");
     for (const writer of writers)
       expect([writer.file, await writer.change(daemon, sets, 2)]).toEqual([writer.file, 200]);
