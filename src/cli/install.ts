@@ -103,15 +103,16 @@ export async function packageAt(given: string): Promise<Prepared> {
 
 /** Zips a folder into a temporary file; a ZIP stays as it is. */
 async function prepare(given: string, { found, content }: Inspected, onFile: OnFile): Promise<Prepared> {
-  const temporary = content && temporaryArchive();
+  let temporary: ReturnType<typeof temporaryArchive> | null = null;
   const dispose = async () => temporary?.remove();
   try {
+    temporary = content && temporaryArchive();
     const path = temporary?.path ?? given;
     const bytes = content ? await writeArchive(content.files, path, onFile) : found.size;
     return { archive: { size: bytes, stream: () => streamFile(path, bytes) }, dispose };
   } catch (error) {
     await dispose();
-    throw error;
+    throw failureFor(error, `${given} could not be packed in ${tmpdir()}`);
   }
 }
 
@@ -278,7 +279,7 @@ export async function writeArchive(files: readonly PackageFile[], path: string, 
     const directory = Buffer.concat(written.map(directoryRecord));
     const count = written.length;
     const end = record([4, 0x06054b50], [2, 0], [2, 0], [2, count], [2, count], [4, directory.length], [4, at], [2, 0]);
-    await archive.write(Buffer.concat([directory, end]), 0, null, at);
+    await writeAll(archive, Buffer.concat([directory, end]), at);
     return at + directory.length + end.length;
   } finally {
     await archive.close();
@@ -299,7 +300,7 @@ async function add(archive: FileHandle, { name, path }: PackageFile, offset: num
       const at = offset + headerBytes(start) + compressed;
       if (at + piece.length > packageBytes)
         throw packageError("the package is larger than 100 MiB, the limit for a package");
-      await archive.write(piece, 0, piece.length, at);
+      await writeAll(archive, piece, at);
       compressed += piece.length;
     }
     pieces = [];
@@ -314,8 +315,14 @@ async function add(archive: FileHandle, { name, path }: PackageFile, offset: num
   if (method === 8) deflate.push(new Uint8Array(0), true);
   await write();
   const entry: ZipEntry = { ...start, crc, compressed, bytes };
-  await archive.write(localHeader(entry), 0, null, offset);
+  await writeAll(archive, localHeader(entry), offset);
   return entry;
+}
+
+/** A disk that is almost full takes a part of the bytes, without an error. */
+async function writeAll(archive: FileHandle, bytes: Uint8Array, at: number): Promise<void> {
+  for (let done = 0; done < bytes.length; )
+    done += (await archive.write(bytes, done, bytes.length - done, at + done)).bytesWritten;
 }
 
 function headerBytes({ name }: { name: Buffer }): number {

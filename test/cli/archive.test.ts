@@ -4,6 +4,7 @@ import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -99,6 +100,25 @@ describe("what belongs into a package", () => {
     if (process.getuid?.() !== 0) expect(await message(closed)).toMatch(/could not be read \(EACCES\)/);
     chmodSync(join(closed, "source"), 0o700);
   });
+});
+
+test("a disk that takes only a part of the archive, or none, is told, and nothing is left on it", async () => {
+  const path = place({ manifest: "title=x\n", "a.png": new Uint8Array(28_500) });
+  const script = `
+    import { packageAt } from "./src/cli/install.ts";
+    await packageAt(${JSON.stringify(path)}).catch((error) => console.log(error.constructor.name, error.message));`;
+  const said = (limit: string, TMPDIR: string) =>
+    execFileSync("sh", ["-c", `${limit}; exec "$@"`, "sh", process.execPath, "-e", script], {
+      cwd: root,
+      encoding: "utf8",
+      env: { ...process.env, TMPDIR },
+    });
+  const temporary = join(folder, "temporary");
+  mkdirSync(temporary);
+  // 28 KiB end within the last record.
+  expect(said("ulimit -f 56", temporary)).toMatch(/^CommandError .*could not be packed in .*\(EFBIG\)/);
+  expect(readdirSync(temporary)).toEqual([]);
+  expect(said("true", join(folder, "nowhere"))).toMatch(/^CommandError .*could not be packed in .*nowhere \(ENOENT\)/);
 });
 
 describe("the archive", () => {
