@@ -6,7 +6,7 @@ import { asksForPassword, canAsk, readHidden, readLine } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { onSignal } from "./signals.ts";
+import { endingSignals, onSignal } from "./signals.ts";
 
 /** What the user typed, or gave with the command. */
 interface Credentials {
@@ -19,7 +19,7 @@ interface Credentials {
 interface PendingPairing {
   readonly name: string;
   readonly step: Result<"pairDevice">;
-  /** Aborts when the pairing expires, or with Ctrl-C. */
+  /** Aborts when the pairing expires, or with a signal such as Ctrl-C. */
   readonly signal: AbortSignal;
   enter(typed: Credentials): Promise<Called<"pairDevice">>;
 }
@@ -48,18 +48,18 @@ export async function pair(context: Context): Promise<void> {
   // The pairing stays open for the command in the hint.
   if (first.data.step === "code" && !canAsk()) throw noTerminalForCodeError(name, first.data);
   const stopped = new AbortController();
-  const removeHandler = onSignal(["SIGINT"], () => stopped.abort());
+  const removeHandler = onSignal(endingSignals(), (signal) => stopped.abort(signal));
   const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
   // The time of `--timeout` may have ended while the user typed.
   const pending: PendingPairing = { name, step: first.data, signal, enter: (typed) => enter(typed, true) };
   try {
     done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));
   } catch (error) {
-    // After Ctrl-C as well, which ends the command then.
+    // After a signal as well, which ends the command then.
     await call(context, "cancelPairing", { id }, { quiet: true, untilAnswered: true }).catch(() => {});
     if (!stopped.signal.aborted) throw error === signal.reason ? expiredError(name) : error;
     removeHandler();
-    process.kill(process.pid, "SIGINT");
+    process.kill(process.pid, stopped.signal.reason as NodeJS.Signals);
   } finally {
     removeHandler();
   }

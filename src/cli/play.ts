@@ -2,6 +2,7 @@
  * `zapd play`: presses the key, plays what is at an address, or plays a file of this machine, which is served to that one
  * device for as long as it plays.
  */
+import { constants } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { Followed } from "../api/client.ts";
 import { isPowerOff, positionAt, timecode } from "../api/client-words.ts";
@@ -17,7 +18,7 @@ import { size } from "./print.ts";
 import { type Progress, progressOn } from "./progress.ts";
 import { followEvents, tryCall } from "./requests.ts";
 import { ServedFile } from "./served-file.ts";
-import { onSignal } from "./signals.ts";
+import { endingSignals, onSignal } from "./signals.ts";
 
 /** A device that has requested nothing by then cannot reach us; one that does not report the file by then does not play it. */
 const firstRequestTimeoutMs = 30_000;
@@ -30,8 +31,6 @@ const playbackReportTimeoutMs = 10_000;
 /** How often to check for the end, and to redraw the progress. */
 const checkEveryMs = 500;
 const stopTimeoutMs = 5_000;
-/** The exit status after Ctrl-C, so that a shell does not go on after `&&`. */
-const exitInterrupted = 130;
 
 export async function play(context: Context): Promise<number> {
   const [what] = context.words;
@@ -68,7 +67,7 @@ function pathOf(what: string, scheme: string | undefined): string {
 async function playFile(context: Context, path: string, type: string | null): Promise<number> {
   const stopped = new AbortController();
   // To the end of the process: the second signal of one Ctrl-C may come last.
-  onSignal(["SIGINT"], () => stopped.abort());
+  onSignal(endingSignals(), (signal) => stopped.abort(signal));
   const progress = progressOn(stderr());
   const file = await ServedFile.open(path, type);
   let listener: PeerListener | undefined;
@@ -284,7 +283,8 @@ class FilePlayback {
     const hasStopped = isPlaying && (await this.#stop());
     const remark = isPlaying && !hasStopped ? `; ${name} could not be stopped` : "";
     this.#say(hasStopped ? `stopped ${this.#file.name} on ${name}` : `${this.#file.name} is no longer served${remark}`);
-    return exitInterrupted;
+    // As of a command that the signal has ended, so that a shell does not go on after `&&`.
+    return 128 + constants.signals[this.#signal.reason as NodeJS.Signals];
   }
 
   /** Stops the playback, or leaves the app where the device has no stop. */

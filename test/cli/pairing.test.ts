@@ -63,12 +63,15 @@ test("a code: asked for with its shape and the time that is left; a wrong one ma
   expect([set.typed, await access()]).toEqual([["314159", "271828"], "full"]);
 });
 
-test("a code: Ctrl-C takes it from the screen of the set", async () => {
-  const screen = pair();
-  await screen.shows("Code (");
-  screen.type("2718\x03");
-  expect(await screen.ended).toBe("SIGINT");
-  expect([set.showing, await access()]).toEqual([false, "unpaired"]);
+test("a code: Ctrl-C takes it from the screen of the set, and so does the end of the terminal", async () => {
+  for (const end of ["SIGINT", "SIGHUP"] as const) {
+    const screen = pair();
+    await screen.shows("Code (");
+    screen.type(end === "SIGINT" ? "2718\x03" : "2718");
+    if (end !== "SIGINT") screen.kill(end);
+    expect([await screen.ended, set.showing]).toEqual([end, false]);
+  }
+  expect(await access()).toBe("unpaired");
 });
 
 test("a code: the time is over while it is typed", async () => {

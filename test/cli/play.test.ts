@@ -222,20 +222,27 @@ describe("a file that is served", () => {
 });
 
 describe("it ends", () => {
-  test("by Ctrl-C, and the set is told to stop", async () => {
-    const played = play(file("film.mp4"), "--json", "--timeout", "20s");
-    const url = await played.url();
-    await get(url);
-    // That was a limit to the hand-over alone.
-    await Bun.sleep(20_000 / usualSpeed);
-    await until("it plays", () => cinema.state.playback?.path === url.href, patienceMs);
-    // As a launcher passes it on that the terminal has interrupted as well, however late.
-    played.child.stderr?.once("data", () => played.child.kill("SIGINT"));
-    played.child.kill("SIGINT");
-    expect([await played.ended, played.said()]).toEqual([130, "stopped film.mp4 on Cinema\n"]);
-    expect(cinema.state.playback).toBeNull();
-    expect(await answers(url)).toBe(false);
-  }, 60_000);
+  test.each([
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const)(
+    "by Ctrl-C or another signal, and the set is told to stop: %s",
+    async (signal, status) => {
+      const played = play(file("film.mp4"), "--json", "--timeout", "20s");
+      const url = await played.url();
+      await get(url);
+      // That was a limit to the hand-over alone.
+      await Bun.sleep(20_000 / usualSpeed);
+      await until("it plays", () => cinema.state.playback?.path === url.href, patienceMs);
+      // As a launcher passes it on that the terminal has interrupted as well, however late.
+      played.child.stderr?.once("data", () => played.child.kill(signal));
+      played.child.kill(signal);
+      expect([await played.ended, played.said()]).toEqual([status, "stopped film.mp4 on Cinema\n"]);
+      expect(cinema.state.playback).toBeNull();
+      expect(await answers(url)).toBe(false);
+    },
+    60_000,
+  );
 
   test("when the set plays something else, without being told to stop that", async () => {
     const played = playUnder("bun", [file("film.mp4"), "--json"], deadlineSpeed);
