@@ -205,13 +205,8 @@ export function stdout(): NodeJS.WriteStream {
   return onWriteError(process.stdout, exitOnWriteError);
 }
 
-/** For messages. */
+/** For messages. A command that nobody hears does its work and has its exit status all the same. */
 export function stderr(): NodeJS.WriteStream {
-  return onWriteError(process.stderr, exitOnWriteError);
-}
-
-/** For the log of a daemon, which goes on when the reader has gone. */
-export function logStream(): NodeJS.WriteStream {
   return onWriteError(process.stderr, () => {});
 }
 

@@ -20,7 +20,7 @@ import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { shellQuote } from "../system/text.ts";
 import { version } from "../system/version.ts";
-import { type Context, logStream } from "./context.ts";
+import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { runningDaemons, writeNote } from "./running.ts";
 import { exitSoon, logUncaughtErrors, start } from "./serve.ts";
@@ -36,7 +36,7 @@ export async function demo(context: Context): Promise<number> {
   process.umask(0o077);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
   const running: StartedSet[] = [];
-  const write = (line: string) => void logStream().write(line);
+  const write = (line: string) => void stderr().write(line);
   const log = createLog({ level: "warn", format: "text", colour: false, write });
   logUncaughtErrors(log);
   const stopped = untilSignal();

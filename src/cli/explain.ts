@@ -26,6 +26,7 @@ export async function explain(error: unknown, { given, context, use }: FailedCom
   const say = (text: string) => stderr().write(`${text}\n`);
   const json = asksForJson(given);
   if (error instanceof UsageError) {
+    process.exitCode = exits.usage;
     if (json) printDocument(failureDocument({ code: "usage", message: error.message }));
     say(failureText(error, width));
     if (use !== undefined) say(`use:  zapd ${use}`);
@@ -33,6 +34,8 @@ export async function explain(error: unknown, { given, context, use }: FailedCom
   }
   let failure = error instanceof CommandError ? error : unexpected(error);
   if (context && failure.code === "default_device_missing") failure = await withDeviceNames(failure, context, given);
+  // For a process that ends when it writes, because its reader has gone.
+  process.exitCode = failure.exit;
   if (json && context?.isReported !== true) printDocument(failure.response ?? failureDocument(failure));
   say(failureText(failure, width));
   return failure.exit;

@@ -7,7 +7,7 @@ import { nothingFoundLines } from "../doctor/nothing-found.ts";
 import { createLog, type Log } from "../system/log.ts";
 import { pluralize, tildePath, withHint } from "../system/text.ts";
 import { version } from "../system/version.ts";
-import { type Context, logStream, usesColour } from "./context.ts";
+import { type Context, stderr, usesColour } from "./context.ts";
 import { UsageError } from "./failure.ts";
 import { writeNote } from "./running.ts";
 import { rotating } from "./service-log.ts";
@@ -65,8 +65,8 @@ export async function start(log: Log, startOne: () => Promise<Daemon>): Promise<
 /** Text on a terminal, JSON lines otherwise. */
 function terminalLog(context: Context): Log {
   // Asked at the first line, because making the stream takes longer than binding the port.
-  const terminal = () => logStream().isTTY === true;
-  const write = (line: string) => void logStream().write(line);
+  const terminal = () => stderr().isTTY === true;
+  const write = (line: string) => void stderr().write(line);
   return createLog({
     level: "info",
     get format() {

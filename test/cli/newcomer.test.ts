@@ -127,6 +127,11 @@ test.skipIf(!existsSync("/dev/full"))(
         words,
         { status: 1, stdout: "", stderr: "zapd: the output could not be written (ENOSPC).\n" },
       ]);
+    // A failure is one whoever reads of it, as far as they read.
+    const status = '(exec 4>&1; { "$@" 2>&1; echo $? >&4; } | true)';
+    expect(await home.run("sh", ["-c", status, "sh", "node", bin, "nonsense", "--json"])).toMatchObject({
+      stdout: "2\n",
+    });
     expect(await home.run("sh", ["-c", `"$@" 2>/dev/full`, "sh", "node", bin, "devices"])).toMatchObject({
       stdout: "",
     });
