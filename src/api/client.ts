@@ -205,7 +205,7 @@ async function requestOf(base: string, route: OperationRoute, args: AnyArguments
 
 function readAnswer(text: string): Answer<unknown> {
   const envelope = envelopeIn(text);
-  if (envelope?.ok === true) return { data: envelope.data, text };
+  if (envelope?.ok === true && envelope.data) return { data: envelope.data, text };
   throw envelope?.error ? new ApiError(envelope.error, text) : notZapd();
 }
 

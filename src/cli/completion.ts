@@ -9,8 +9,8 @@ import { split } from "./command.ts";
 import { type Command, type Completed, commands } from "./commands.ts";
 import { readSettings, verbs } from "./config.ts";
 import { Context, common, type Option } from "./context.ts";
-import { UsageError } from "./failure.ts";
 import { keyCommand, keyCommands } from "./key-commands.ts";
+import { findVerb } from "./words.ts";
 
 interface Candidate {
   readonly word: string;
@@ -230,10 +230,7 @@ function readWords(given: readonly string[], options: Readonly<Record<string, Op
 }
 
 export async function completion(context: Context): Promise<void> {
-  const [shell] = context.words;
-  if (shell === undefined) throw new UsageError("for which shell?");
-  const script = Object.hasOwn(scripts, shell) ? scripts[shell] : undefined;
-  if (script === undefined) throw new UsageError(`no completion for ${JSON.stringify(shell)}`);
+  const script = findVerb(scripts, context.words[0] ?? "");
   context.print(context.json ? JSON.stringify({ script }) : script);
 }
 

@@ -98,7 +98,7 @@ export async function screenshot(context: Context): Promise<void> {
 
 export async function icon(context: Context): Promise<void> {
   const [app] = context.words;
-  if (app === undefined) throw new UsageError("which app? Give its id, as zapd apps shows it");
+  if (!app) throw new UsageError("which app? Give its id, as zapd apps shows it");
   await save(context, "getIcon", { app });
 }
 

@@ -43,7 +43,7 @@ export async function helpInstead(word: string, words: readonly string[]): Promi
 }
 
 function helpText(topic: string | undefined): string {
-  if (topic === undefined) return overview();
+  if (topic === undefined || topic === "help") return overview();
   if (topic === "exit") return exitHelp();
   const command = known().find(([name]) => name === topic)?.[1];
   if (!command) throw unknownCommand(topic);

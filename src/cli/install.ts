@@ -11,7 +11,7 @@ import { compressedFormats, ignoredFiles, maxPackageFiles, packageBytes } from "
 import type { Device } from "../api/schemas.ts";
 import { streamFile } from "../system/files.ts";
 import { printable } from "../system/printable.ts";
-import { pluralize } from "../system/text.ts";
+import { pluralize, shellQuote } from "../system/text.ts";
 import { deepLinkOf } from "./apps.ts";
 import { asksForPassword, readHidden } from "./ask.ts";
 import { type Called, call } from "./client.ts";
@@ -227,7 +227,7 @@ function checkManifest(folder: string, files: readonly PackageFile[]): void {
     `${folder} is not a package: it has no file ${manifest}`,
     nested === undefined
       ? "A package has manifest and source/ at its root"
-      : `There is one in ${nested}: zapd install ${join(folder, nested)}`,
+      : `There is one in ${nested}: zapd install ${shellQuote(join(folder, nested))}`,
   );
 }
 

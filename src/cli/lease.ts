@@ -12,7 +12,7 @@ import { type Called, call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { table } from "./print.ts";
-import { parseDuration } from "./words.ts";
+import { findVerb, parseDuration } from "./words.ts";
 
 const defaultTtlMs = 600_000;
 /** The lease asked for while waiting for several devices at once: two may be given, and the one not wanted expires after this. */
@@ -30,12 +30,7 @@ const verbs: Readonly<Record<string, (context: Context) => Promise<void>>> = {
 
 export async function lease(context: Context): Promise<void> {
   const [verb = "take"] = context.words;
-  const run = Object.hasOwn(verbs, verb) ? verbs[verb] : undefined;
-  if (!run)
-    throw new UsageError(
-      `${JSON.stringify(verb)} is not a verb of zapd lease; the verbs are ${Object.keys(verbs).join(", ")}`,
-    );
-  await run(context);
+  await findVerb(verbs, verb)(context);
 }
 
 async function take(context: Context): Promise<void> {

@@ -11,6 +11,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
 import { tryCall } from "./requests.ts";
 import { isCompiled, pathsIn, runningNow, variables } from "./service-managers.ts";
+import { findVerb } from "./words.ts";
 
 /** How long the daemon may take to say where its state folder is. */
 const statusTimeoutMs = 2_000;
@@ -23,6 +24,7 @@ export async function mcp(context: Context): Promise<void> {
   if (word === undefined) return serve(context);
   if (word === "token" && client === undefined) return token(context);
   if (word === "add" && more.length === 0) return add(context, client);
+  findVerb({ token, add }, word);
   throw new UsageError(`zapd mcp has no ${context.words.join(" ")}`);
 }
 

@@ -21,7 +21,7 @@ type SceneCall =
 
 export async function run(context: Context): Promise<number> {
   const [word] = context.words;
-  if (word === undefined) throw new UsageError("which scene? zapd scenes lists them. To start the daemon: zapd serve");
+  if (!word) throw new UsageError("which scene? zapd scenes lists them. To start the daemon: zapd serve");
   const sceneCall = await callFor(word, context);
   const isDry = context.flag("dry-run");
   if (isDry || context.json) {

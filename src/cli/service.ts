@@ -7,9 +7,10 @@ import { currentRuntime } from "../runtime/runtime.ts";
 import { makeFolder, writeAtomically } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import type { Context } from "./context.ts";
-import { CommandError, UsageError } from "./failure.ts";
+import { CommandError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
 import * as managers from "./service-managers.ts";
+import { findVerb } from "./words.ts";
 
 /** What the command needs of the system; replaced in tests. */
 export interface PlatformHost {
@@ -42,8 +43,7 @@ export async function service(context: Context): Promise<number> {
 /** `zapd service` on a given system. */
 export async function serve(context: Context, platformHost: PlatformHost): Promise<number> {
   const [word = ""] = context.words;
-  const action = Object.hasOwn(actions, word) ? actions[word] : undefined;
-  if (!action) throw new UsageError(word === "" ? "install, uninstall or status?" : `zapd service has no ${word}`);
+  const action = findVerb(actions, word);
   const manager = managerOf(platformHost);
   if (context.flag("print")) {
     const { name, file, text } = manager;

@@ -53,7 +53,7 @@ function unknown(flag: string, names: readonly string[]): UsageError {
   );
 }
 
-/** The verb of a command, such as `get` of `zapd config get`. Fails with UsageError for an unknown one. */
+/** What the first word of a command says, such as `get` of `zapd config get`. Fails with UsageError for an unknown one. */
 export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: string): Verb {
   const verb = Object.hasOwn(verbs, word) ? verbs[word] : undefined;
   if (verb) return verb;
@@ -61,7 +61,7 @@ export function findVerb<Verb>(verbs: Readonly<Record<string, Verb>>, word: stri
   if (word === "") throw new UsageError(`${names.slice(0, -1).join(", ")} or ${names.at(-1)}?`);
   const suggestion = nearest(word, names);
   throw new UsageError(
-    `${JSON.stringify(word)} is not a verb of this command${suggestion ? `. Did you mean ${suggestion}?` : ""}`,
+    `${JSON.stringify(word)} is not a word of this command${suggestion ? `. Did you mean ${suggestion}?` : ""}`,
   );
 }
 

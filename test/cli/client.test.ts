@@ -126,7 +126,7 @@ describe("behind the socket", () => {
   }, 20_000);
 
   test("another program", async () => {
-    for (const body of ["<html>hello</html>", '"text"', "[]", "null", "{}", '{"ok":false}']) {
+    for (const body of ["<html>hello</html>", '"text"', "[]", "null", "{}", '{"ok":false}', '{"ok":true}']) {
       const socket = await sayingOnly(`HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n${body}`);
       const { stdout, stderr, status } = await run(socket, "devices", "--json");
       expect(stderr).toBe(`zapd: the program that answers at ${socket} is not zapd.\n`);
