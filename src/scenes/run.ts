@@ -3,6 +3,7 @@
  */
 import { toZapdError, ZapdError } from "../api/errors.ts";
 import { type SceneResult, type StepResult, sceneLimits } from "../api/scenes.ts";
+import { FailureSummary } from "../api/schemas.ts";
 import type { Condition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import { waitFor } from "../devices/wait.ts";
@@ -217,7 +218,11 @@ class Run {
         if (this.#hasSlept()) return result("failed", null, slept);
         const answer = await this.#options.send(command, device, this.#abortSignal);
         if (!answer.ok)
-          return result("failed", null, this.#timeout.signal.aborted ? this.#timeoutError() : answer.error);
+          return result(
+            "failed",
+            null,
+            this.#timeout.signal.aborted ? this.#timeoutError() : FailureSummary.parse(answer.error),
+          );
         confirmed = answer.data.confirmed ?? null;
       }
       if (readsBack) confirmed = await this.#hasBecome(device, readsBack);

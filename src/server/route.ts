@@ -14,7 +14,7 @@ import {
   type OperationRoute,
   operationRoutes,
 } from "../api/routes.ts";
-import type { App } from "../api/schemas.ts";
+import { type App, FailureSummary } from "../api/schemas.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { CheckedPicture } from "../devices/pictures.ts";
@@ -189,9 +189,9 @@ function publishAction(
 }
 
 /** The error of an event, without the message of a failure about typed text, which may repeat the text. */
-function publicError(thrown: unknown, isTyped: boolean): ReturnType<typeof errorBody> {
+function publicError(thrown: unknown, isTyped: boolean): z.infer<typeof FailureSummary> {
   const error = toZapdError(thrown);
-  return isTyped ? { code: error.code, message: "The text was not typed" } : errorBody(error);
+  return isTyped ? { code: error.code, message: "The text was not typed" } : FailureSummary.parse(errorBody(error));
 }
 
 function isTyped(word: string): boolean {

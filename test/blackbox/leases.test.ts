@@ -65,6 +65,7 @@ test("the holder may change the device, all others only read it", async () => {
   expect([refused.status, codeOf(refused), room.countOf("key")]).toEqual([500, "device_leased", before]);
   const told = await failures.until(({ type }) => type === "action.finished");
   expect(told).toMatchObject({ action: "key", key: "home", ok: false, error: { code: "device_leased" } });
+  expect(Object.keys(told.error).toSorted()).toEqual(["code", "hint", "message"]);
   failures.close();
   expect(refused.body.error.details).toEqual({ lease: { owner: "ada", until, note: "nightly" } });
   for (const word of ["ada", until, "zapd lease break -d set"]) expect(refused.body.error.hint).toContain(word);

@@ -476,6 +476,7 @@ test("a lease holds for the steps of a scene, and its holder's token opens them"
   const { token } = leased.body.data;
   const refused = await run([{ key: "up" }]);
   expect([refused.outcome, refused.steps[0]?.error?.code]).toEqual(["stopped", "device_leased"]);
+  expect(Object.keys(refused.steps[0]?.error ?? {})).not.toContain("details");
   const { body } = await daemon.api("POST", "/run", { device: "Den", steps: [{ key: "up" }] }, { "zapd-lease": token });
   expect([body.data.outcome, keys()]).toEqual(["done", ["Den up"]]);
   await daemon.api("DELETE", "/devices/Den/lease", undefined, { "zapd-lease": token });
