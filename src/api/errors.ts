@@ -43,7 +43,7 @@ export const codes = {
   },
   invalid_key: {
     ...invalid,
-    when: "The text is neither a key nor `literal:<text>`",
+    when: "The text is neither a key nor `literal:<text>`, or it cannot be held",
     message: '"hoem" is not a key',
     hint: "Did you mean home? The keys are: home, back, up, down, left, right, select, play, pause, play-pause, stop, rewind, fast-forward, replay, skip, volume-up, volume-down, mute, power, power-on, power-off, channel-up, channel-down, input-hdmi1, input-hdmi2, input-hdmi3, input-hdmi4, input-av, input-tuner, search, info, options; text is typed with literal:<text>",
   },
@@ -116,7 +116,7 @@ export const codes = {
   dev_password_missing: {
     status: 400,
     exit: exits.refused,
-    when: "`dev.vendor_password` is not set",
+    when: "No developer password is set",
     message: "Installing on Workbench requires its developer password, but none is set",
     hint: "Set the one that was chosen on the device: zapd config set dev.vendor_password -",
   },
@@ -253,7 +253,7 @@ export const codes = {
   },
   device_refused: {
     ...refused,
-    when: "The device's own settings forbid it; the hint names the setting",
+    when: "The device's settings forbid it, or it cannot do it now",
     message: "Bedroom refused to press home: its network access is set to Limited",
     hint: "On the TV: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
   },
@@ -282,7 +282,7 @@ export const codes = {
   },
   device_unproven: {
     ...refused,
-    when: "The device that answers may be another one: it has moved and has secrets, two devices answer for it, other network hardware has its address, or its certificate is not that of the pairing. zapd sends it no pairing key, password or typed text until somebody confirms it (`zapd trust NAME`) or pairs it again (`zapd pair NAME --host ADDRESS`)",
+    when: "The device that answers may be another one: it has moved and has secrets, two devices answer for it, other network hardware has its address, or its certificate is not that of the pairing. zapd sends it no pairing key, password or typed text until somebody trusts it or pairs it again",
     message:
       "Den moved from 192.168.1.52:3001 to 192.168.1.66:3001, and the device there may be another one: zapd sends it no pairing key, no password and no typed text",
     hint: "If the device at 192.168.1.66:3001 is the right one: zapd trust Den; if the one at 192.168.1.52:3001 is: zapd pair Den --host 192.168.1.52:3001. To start over without the old key: zapd pair Den --host 192.168.1.66:3001",
@@ -326,7 +326,7 @@ export const codes = {
   },
   storage_error: {
     ...failed,
-    when: "A file of zapd could not be written; nothing was changed",
+    when: "A file of zapd could not be written, or the registry is full; nothing was changed",
     message: "/home/ada/.local/state/zapd/devices.json could not be written (ENOSPC)",
     hint: "Nothing was changed. Check that its folder exists, is writable, and is on a disk that is not full",
   },

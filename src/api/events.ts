@@ -72,7 +72,9 @@ export const events = {
     key: z.string().optional().describe("With a key: its name; left out for text"),
     keys: z.array(z.string()).optional().describe("With a sequence: the names of its keys, `literal` for text"),
     characters: z.int().optional().describe("How many were typed; the text itself is never sent"),
-    app: App.nullable().optional().describe("With a launch, and with leaving an app"),
+    app: App.nullable()
+      .optional()
+      .describe("With a launch, with leaving an app, and with a restart of the sideloaded package"),
     error: FailureSummary.optional().describe("Why it failed"),
     duration_ms: z.int().describe("From the call to its end"),
   }),
@@ -128,7 +130,9 @@ export function meansType(word: string, type: string): boolean {
 /** Keeps a stream of JSON Lines alive; in an event stream a comment does. */
 const Heartbeat = z
   .object({ type: z.literal("heartbeat"), id: z.string() })
-  .describe("Nothing happened for 15 s; `id` is that of the newest event, whether or not it passed the filter");
+  .describe(
+    "Nothing happened for 15 s, or the stream begins without an event; `id` is that of the newest event, whether or not it passed the filter",
+  );
 
 /** In JSON Lines each event has its id; an event stream has it in a field of its own. */
 const linesOf = (all: readonly z.ZodObject[]) => all.map((one) => one.extend({ id: z.string() }));

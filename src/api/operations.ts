@@ -170,11 +170,13 @@ const leaseText = (most: number) =>
     .max(most)
     .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: "contains control characters" });
 const host = z.string().trim().min(1).max(253);
+const nameRules =
+  "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique regardless of case; spaces around it are removed";
 const confirmed = z
   .boolean()
   .nullable()
   .describe(
-    "Whether the device reports the effect: `true`, it does; `false`, it accepted the command, but does not report the effect yet; `null`, zapd cannot read it",
+    "Whether the device reports the effect: `true`, it does; `false`, it accepted the command, but does not report the effect yet; `null`, zapd cannot know it",
   );
 const platform = z.string().describe("The device's platform");
 const version = z.string().describe("zapd's own version");
@@ -194,14 +196,10 @@ const eventTypes = Object.keys(events);
 const areTypes = (words: readonly string[]) =>
   words.length > 0 && words.every((word) => eventTypes.some((type) => meansType(word, type)));
 
+/** The codes of names that mean no single device. */
+const namingCodes: readonly ErrorCode[] = ["invalid_device_name", "ambiguous_device", "default_device_missing"];
 /** The codes of finding `{id}`. */
-const findingCodes: readonly ErrorCode[] = [
-  "invalid_device_name",
-  "ambiguous_device",
-  "device_not_found",
-  "default_device_missing",
-  "not_found",
-];
+const findingCodes: readonly ErrorCode[] = [...namingCodes, "device_not_found", "not_found"];
 
 /** The codes of a request to a device. */
 const deviceCodes: readonly ErrorCode[] = [
@@ -224,7 +222,7 @@ const runStream = { news: SceneNews, line: SceneLine };
 const sceneCodes: readonly ErrorCode[] = ["invalid_scene", "scene_not_found", "device_busy", "too_many_streams"];
 
 const runDescription =
-  "The whole scene is checked first. If it has mistakes, none of it runs, and `invalid_scene` lists all of them, with their lines in a file. Each step is a normal command, to its device or to all devices of a group at the same moment. A step whose effect is already there (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` after it. A step that fails at one of its devices stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device: further runs wait, 32 at most. A caller that disconnects ends the run, and no further step begins; the run ends by itself after 10 minutes. The answer has the result of each step, with status 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; `/events` has the same events. There are no loops and no expressions; 200 steps at most.";
+  "The whole scene is checked first. If it has mistakes, none of it runs, and `invalid_scene` lists all of them, with their lines in a file. Each step is a normal command, to its device or to all devices of a group at the same moment. A step whose effect is already there (`power`, `launch` without `params`, a level of `volume`, `input`) is skipped, and so is a `wait_ms` after it. A step that fails at one of its devices stops the scene, unless its `on_error`, or that of the scene, is `continue`. One run at a time per device; the others wait. Beyond 32 runs in all, running or waiting, a call fails with `device_busy`. A caller that disconnects ends the run, and no further step begins; the run ends by itself after 10 minutes. The answer has the result of each step, with status 200 also where one failed: see `outcome`. For `accept: application/x-ndjson` (or `text/event-stream`) the answer is a stream of `scene.started`, a `scene.step` for each step that has ended, and `scene.finished` with the answer as `data`; `/events` has the same events. There are no loops and no expressions; 200 steps at most.";
 
 const own = {
   listDevices: {
@@ -263,9 +261,7 @@ const own = {
         name: z
           .string()
           .optional()
-          .describe(
-            "Its name: 1 to 128 characters, no control characters, neither `/` nor `%`, unique regardless of case. Without it, the name that the device has for itself",
-          ),
+          .describe(`Its name: ${nameRules}. Without it, the name that the device has for itself`),
         ports,
       })
       .meta({ examples: [{ host: "192.168.1.40", name: "Kitchen" }] }),
@@ -303,12 +299,7 @@ const own = {
     codes: [...findingCodes, "device_name_taken", "storage_error"],
     body: z
       .strictObject({
-        name: z
-          .string()
-          .optional()
-          .describe(
-            "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique regardless of case; spaces around it are removed",
-          ),
+        name: z.string().optional().describe(nameRules),
         ports,
         labels: Labels.optional().describe(
           "All its labels, each of which names a group: 1 to 64 of the characters `a` to `z`, `0` to `9`, `.`, `_`, `=` and `-`",
@@ -524,7 +515,7 @@ const own = {
     tag: "remote",
     summary: "Press a key, or type text",
     description:
-      "zapd sends the key at most once, and answers once the device has accepted it. `power-on` wakes a sleeping device with magic packets and waits until it answers, up to 45 s. A key that the device does not have fails with `unsupported_key`; the hint lists those that it has. `hold_ms`, `repeat` or `phase`, of which only one can be given, hold the key: zapd presses it again every 150 ms, so that nothing scrolls on by itself. The key is released when the time is over, when the caller disconnects, when the device is removed, when the machine slept, and when the daemon stops; after `down`, also when 2 s pass without another `down`, or without an answer of the device to a press.",
+      "zapd sends the key at most once, and answers once the device has accepted it. `power-on` wakes a sleeping device with magic packets and waits until it answers, up to 45 s. A key that the device does not have fails with `unsupported_key`; the hint lists those that it has. `hold_ms`, `repeat` or `phase`, of which only one can be given, hold the key: zapd presses it again every 150 ms, so that nothing scrolls on by itself. Text and the power keys cannot be held (`invalid_key`). The key is released when the time is over, when the caller disconnects, when the device is removed, when the machine slept, and when the daemon stops; after `down`, also when 2 s pass without another `down`, or without an answer of the device to a press.",
     codes: [...deviceCodes, "invalid_key", "unsupported_key", "device_busy"],
     body: z
       .strictObject({
@@ -652,7 +643,8 @@ const own = {
   selectInput: {
     tag: "remote",
     summary: "Show an input",
-    description: "By its id, or by its name if only one input has that name.",
+    description:
+      "By its id, or by its name if only one input has that name. If it has none such, it fails with `invalid_payload`, whose hint lists its inputs.",
     codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ input: z.string().trim().min(1).max(256).describe("Its id or its name") })
@@ -669,7 +661,8 @@ const own = {
   selectChannel: {
     tag: "remote",
     summary: "Tune to a channel",
-    description: "By its id, its number, or its name if only one channel has that name.",
+    description:
+      "By its id, its number, or its name if only one channel has that name. If it has none such, it fails with `invalid_payload`, whose hint lists some of its channels.",
     codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })
@@ -841,7 +834,7 @@ const own = {
       snapshot: z
         .enum(["true", "false"])
         .optional()
-        .describe("`false`: without a snapshot; begins with the next change"),
+        .describe("`false`: without a snapshot; a heartbeat has the newest id, then comes the next change"),
       since: z
         .string()
         .max(64)
@@ -983,7 +976,7 @@ const ofGroups = Object.fromEntries(
       ...of,
       summary: `${of.summary}, on every device of a group`,
       description: `The group is \`all\`, or a label. All devices get the command at the same moment, each with its own timeout, so that one that hangs does not delay the others. The answer has the result of each; if it failed on every device, the answer is the failure of the first, with all results in \`details\`. ${of.description}`,
-      codes: [...of.codes, "group_not_found"],
+      codes: [...of.codes.filter((code) => !namingCodes.includes(code)), "group_not_found"],
       data: z.object({ results: z.array(results).describe("In the order in which they were added") }),
     };
     return [`${name}OfGroup`, made];

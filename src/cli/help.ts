@@ -52,7 +52,7 @@ function helpText(topic: string | undefined): string {
 
 /** What the help adds for a command. */
 const more: Readonly<Record<string, () => string>> = {
-  key: () => `Keys. Each key is also a command, and so are on and off\n${keyRows()}`,
+  key: () => `Keys. Each key but stop is also a command, and so are on and off\n${keyRows()}`,
   remote: () => `Its keys, for what the device supports\n${remoteRows()}`,
 };
 

@@ -23,7 +23,7 @@ A failure is \`{code, message, hint}\`; the hint says what to do. Some failures 
 - \`pairing_required\`: a person must run \`zapd pair NAME\` and accept it at the device.
 - \`device_unreachable\`: it has no power, sleeps without network, or has another address.
 - \`unsupported_operation\`, \`unsupported_key\`: this device cannot do it; the hint says what it can do.
-- \`device_refused\`: a setting of the device forbids it; the hint names the menu.
+- \`device_refused\`: a setting of the device forbids it, or it cannot do it now; the hint says what to change.
 - \`daemon_not_running\`: a person must run \`zapd serve\`, or \`zapd service install\` to keep it running.
 
 ## Resources
