@@ -88,7 +88,7 @@ export const codes = {
   },
   invalid_host: {
     ...invalid,
-    when: "The address is not valid for a device: it is malformed, its host is unknown, it is not the address of one device, or it is that of zapd itself",
+    when: "The address is malformed, its host is unknown, it is not that of one device, or it is that of zapd itself",
     message: '"224.0.0.1" cannot be a device\'s host: 224.0.0.1 is not the address of one device',
     hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",
   },
@@ -140,7 +140,7 @@ export const codes = {
   device_elsewhere: {
     status: 400,
     exit: exits.refused,
-    when: "The device at the given address is known at another address, and it still answers there, has secrets, or was paired with a different certificate: adding a device by its address never moves it. Or, when pairing at an address, another device answers there",
+    when: "The device at the given address is known at another one, and still answers there, has secrets, or was paired with a different certificate: adding it never moves it. Or another device answers at the address of a pairing",
     message: "Den answers at 192.168.1.52:3001, its known address, but the device at 192.168.1.66:3001 claims to be it",
     hint: "Use it as Den, at 192.168.1.52:3001; if it has moved to 192.168.1.66:3001 for good: zapd pair Den --host 192.168.1.66:3001, which starts without the old key, or zapd forget Den, then zapd add 192.168.1.66:3001",
   },
@@ -207,19 +207,20 @@ export const codes = {
   unsupported_media: {
     ...invalid,
     when: "The device cannot play this media",
-    message: "Cinema cannot play http://192.168.1.5/film.xyz: it does not support this kind of file",
+    message: "Attic needs the type of the file, and the address does not show it",
+    hint: "Give its type, such as video/mp4: --type of zapd play, `mime` of the API",
   },
   invalid_scene: {
     ...invalid,
     when: "A scene, or the steps of a request, have mistakes: nothing was run, and the message has a line for each mistake",
     message: 'movie-night.toml has 1 mistake:\nline 4, step 1: key: "hoem" is not a key. Did you mean home?',
-    hint: "Nothing was run. Correct it, then check it with zapd scenes",
+    hint: "Nothing was run",
   },
   scene_not_found: {
     ...missing,
     when: "There is no scene with that name",
     message: 'There is no scene "movie"',
-    hint: "Did you mean movie-night? The scenes are listed by zapd scenes",
+    hint: "Did you mean movie-night? The scenes are listed by zapd scenes; their files are /home/ada/.config/zapd/scenes/NAME.toml",
   },
   group_not_found: {
     ...missing,
@@ -230,7 +231,7 @@ export const codes = {
   picture_not_found: {
     ...missing,
     when: "The device has no such picture, or its answer is not a picture",
-    message: "Cinema has no picture of what plays",
+    message: "Cinema has no picture of what is playing",
   },
   too_many_streams: {
     status: 429,

@@ -338,13 +338,10 @@ function tooLong(totalMs: number): ZapdError {
   });
 }
 
-function notInTime(device: Device, { does, timeoutMs }: WaitFor): StepError {
+function notInTime(device: Device, { does, timeoutMs, orElse }: WaitFor): StepError {
   const message = `${device.record.name} did not reach the condition within ${timeoutMs / 1_000} s (${does})`;
-  return {
-    code: "device_timeout",
-    message,
-    hint: 'Give it more time with timeout_ms, or continue with else = "continue"',
-  };
+  const otherwise = orElse === "stop" ? ', or continue with else = "continue"' : "";
+  return { code: "device_timeout", message, hint: `Give it more time with timeout_ms${otherwise}` };
 }
 
 function stepErrorOf(thrown: unknown): StepError {

@@ -195,7 +195,9 @@ describe("a failure stops the scene, or is passed over", () => {
 
   test("a wait that runs out", async () => {
     const step = await both({ device: "Den", wait_for: "app:spotify", timeout_ms: 50 }, "device_timeout", "else");
-    expect(step).toMatchObject({ matched: false });
+    expect(step).toMatchObject({ matched: false, error: { hint: expect.stringContaining('else = "continue"') } });
+    const passed = await run([{ device: "Den", wait_for: "app:spotify", timeout_ms: 50, else: "continue" }]);
+    expect(passed.steps[0]?.error?.hint).toBe("Give it more time with timeout_ms");
   });
 
   test("in a group each device has its own outcome, and one failure fails the step", async () => {
