@@ -10,7 +10,7 @@ import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
 import { tryCall } from "./requests.ts";
-import { isCompiled, pathsIn, runningNow, variables } from "./service-managers.ts";
+import { pathsIn, runningNow, scriptWords, variables } from "./service-managers.ts";
 import { findVerb } from "./words.ts";
 
 /** How long the daemon may take to say where its state folder is. */
@@ -100,9 +100,8 @@ async function add(context: Context, word: string | undefined): Promise<void> {
 /** The command line of this program, with the options and variables to find the same daemon. */
 function programNow(context: Context) {
   const running = runningNow();
-  const { execPath, script, deno } = running;
-  const runs = deno ? ["run", "-A", "--unstable-net", "--unstable-no-legacy-abort"] : [];
-  const args = [...runs, ...(isCompiled(running) ? [] : [resolve(script)]), "mcp"];
+  const { execPath } = running;
+  const args = [...scriptWords(running), "mcp"];
   for (const name of ["config", "socket"]) {
     const given = context.option(name);
     if (given !== undefined) args.push(`--${name}`, resolve(given));

@@ -1,5 +1,6 @@
 /** The service managers: systemd and launchd, with the commands and the file of each. */
 import { execFile } from "node:child_process";
+import { devNull } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { absolute } from "../config/paths.ts";
@@ -190,14 +191,25 @@ export function isCompiled({ script }: Running): boolean {
   return /^(\/\$bunfs\/|[A-Z]:[\\/]~BUN[\\/])/i.test(script);
 }
 
+/**
+ * The words between the program and the command: those of a runtime, and the script. As in the compiled binary, no
+ * `bunfig.toml` and no `.env` of the folder in which it is started may change what it does.
+ */
+export function scriptWords(running: Running): string[] {
+  if (isCompiled(running)) return [];
+  const options = running.deno
+    ? ["run", "-A", "--unstable-net", "--unstable-no-legacy-abort"]
+    : [`--config=${devNull}`, "--no-env-file"];
+  return [...options, resolve(running.script)];
+}
+
 /** The program for a service. Fails with CommandError under Deno, whose command line would need its permissions. */
 export function programOf(running: Running, env: Owner["env"], config?: string): Program {
-  const { execPath, script, deno } = running;
-  if (deno) {
+  if (running.deno) {
     const hint = "Install it with the binary, or start `deno task start` in another way";
     throw new CommandError("zapd cannot install a service under deno", exits.unsupported, hint);
   }
-  const words = [execPath, ...(isCompiled(running) ? [] : [resolve(script)]), "serve"];
+  const words = [running.execPath, ...scriptWords(running), "serve"];
   if (config !== undefined) words.push("--config", resolve(config));
   const known = pathsIn(env, variables);
   if ([...words, ...known.flat()].some((word) => /[\x00-\x1f\x7f]/.test(word)))

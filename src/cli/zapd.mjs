@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 /**
  * `zapd` in a clone, where Node is all that need be installed: runs src/main.ts with the Bun that `npm install` brought,
- * or with one on the path. Its words, its streams, its signals and its end are passed on as they are.
+ * or with one on the path. Its words, its streams, its signals and its end are passed on as they are. As in the compiled
+ * binary, no `bunfig.toml` and no `.env` of the folder in which it is started may change what it does.
  */
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
-import { constants } from "node:os";
+import { constants, devNull } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -29,7 +30,9 @@ function fail(message) {
 }
 
 function run(program) {
-  const child = spawn(program, [main, ...process.argv.slice(2)], { stdio: "inherit" });
+  const child = spawn(program, [`--config=${devNull}`, "--no-env-file", main, ...process.argv.slice(2)], {
+    stdio: "inherit",
+  });
   const signals = ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP"];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
   child.on("error", (error) =>

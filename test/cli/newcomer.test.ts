@@ -79,8 +79,14 @@ describe("zapd in the clone", () => {
     60_000,
   );
 
-  test("it works by a link, as npm link makes one", async () => {
+  test("it works by a link, as npm link makes one, and runs nothing that stands in the folder where it is called", async () => {
     symlinkSync(bin, join(home.folder, "zapd"));
+    writeFileSync(join(home.folder, "bunfig.toml"), 'preload = ["./planted.ts"]\n');
+    writeFileSync(join(home.folder, "planted.ts"), "process.exit(99);\n");
+    writeFileSync(join(home.folder, ".env"), "ZAPD_SOCKET=/planted\n");
+    const { stderr } = await home.run(join(home.folder, "zapd"), ["devices"], home.folder);
+    expect(stderr).toContain("the daemon is not running");
+    expect(stderr).not.toContain("planted");
     expect(await home.run(join(home.folder, "zapd"), ["help", "key"], home.folder)).toMatchObject({
       status: 0,
       stdout: expect.stringContaining("press a key"),

@@ -202,7 +202,8 @@ describe("the command", () => {
   });
 
   test("--print shows what runs now and installs nothing", async () => {
-    const words = zapdWords();
+    const [program, ...script] = zapdWords();
+    const words = [program, ...(script.length > 0 ? ["--config=/dev/null", "--no-env-file", ...script] : [])];
     const own = { XDG_CONFIG_HOME: "", XDG_STATE_HOME: "", ZAPD_CONFIG: "", ZAPD_STATE_DIR: "" };
     const env = { ...process.env, HOME: home, ...own };
     const { stdout, status } = await runZapd(["service", "install", "--print"], { env });
@@ -311,7 +312,15 @@ describe("what runs now", () => {
     expect(programOf(at("C:\\zapd.exe", "B:\\~BUN\\root\\zapd.exe"), {}).words).toEqual(["C:\\zapd.exe", "serve"]);
     const env = { ZAPD_CONFIG: "own.toml", XDG_STATE_HOME: "/s", XDG_CONFIG_HOME: "relative", PATH: "/bin" };
     expect(programOf(at("/bin/bun", "/src/main.ts"), env, "given.toml")).toEqual({
-      words: ["/bin/bun", "/src/main.ts", "serve", "--config", join(process.cwd(), "given.toml")],
+      words: [
+        "/bin/bun",
+        "--config=/dev/null",
+        "--no-env-file",
+        "/src/main.ts",
+        "serve",
+        "--config",
+        join(process.cwd(), "given.toml"),
+      ],
       env: { ZAPD_CONFIG: join(process.cwd(), "own.toml"), XDG_STATE_HOME: "/s" },
     });
   });
