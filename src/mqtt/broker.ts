@@ -5,12 +5,15 @@
  */
 import { createPrivateKey, randomBytes, X509Certificate } from "node:crypto";
 import net from "node:net";
+import { Duplex } from "node:stream";
 import tls from "node:tls";
 import type { MqttClient } from "mqtt";
 import * as clientModule from "mqtt/lib/client";
 import { systemCode, textOf } from "../api/errors.ts";
 import { Semaphore } from "../system/semaphore.ts";
 import { orAborted } from "../system/sleep.ts";
+import { FrameSplitter } from "../transport/framed.ts";
+import { SlicedConnection } from "../transport/sliced-connection.ts";
 import {
   type Bus,
   BusError,
@@ -50,15 +53,19 @@ const connectTimeoutMs = 10_000;
 const keepAliveS = 60;
 /** The largest packet in either direction. */
 const maxPacketBytes = 256 * 1024;
+/** The first byte of a packet, and its length. */
+const maxHeadBytes = 5;
 /** The size of a packet without its topic, properties and payload, rounded up. */
 const headerBytes = 32;
 /** Unacknowledged messages: some brokers take no more than twenty. */
 const maxInFlight = 16;
+/** A broker that has left more than this unread does not read. */
+const maxUnreadBytes = maxInFlight * maxPacketBytes;
 /** The broker drops a command after this time. */
 const commandExpiryS = 10;
 
 type Version = 4 | 5;
-type ConstructorOf = new (builder: () => net.Socket, options: object) => MqttClient;
+type ConstructorOf = new (builder: () => Duplex, options: object) => MqttClient;
 
 // A CommonJS module: its default is the export on some runtimes, the whole module on others.
 const { default: exported } = clientModule as unknown as { default: ConstructorOf | { default: ConstructorOf } };
@@ -79,8 +86,7 @@ export async function connectBus(broker: Broker, options: ConnectOptions): Promi
 
 async function connect(broker: Broker, { clientId, will, signal }: ConnectOptions, version: Version): Promise<Bus> {
   const socket = await dial(broker, signal);
-  limitPackets(socket);
-  const client = new Client(() => socket, {
+  const client = new Client(() => packetStream(socket), {
     protocolVersion: version,
     protocolId: "MQTT",
     clientId,
@@ -395,33 +401,59 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
   });
 }
 
-/** Closes the connection as soon as the header of a packet exceeds `maxPacketBytes`, before the packet is in memory. */
-function limitPackets(socket: net.Socket): void {
-  /** Remaining bytes of the packet; `-1` while its length is read (MQTT 5.0, 1.5.5). */
-  let left = 0;
-  let length = 0;
-  let shift = 0;
-  socket.on("data", (bytes: Buffer) => {
-    for (let at = 0; at < bytes.length; ) {
-      if (left > 0) {
-        const step = Math.min(left, bytes.length - at);
-        left -= step;
-        at += step;
-        continue;
-      }
-      const byte = bytes[at++] ?? 0;
-      if (left === 0) {
-        left = -1;
-        length = 0;
-        shift = 0;
-        continue;
-      }
-      length += (byte & 0x7f) * 2 ** shift;
-      shift += 7;
-      if (length > maxPacketBytes || shift > 28) return void socket.destroy();
-      if ((byte & 0x80) === 0) left = length;
-    }
+/**
+ * The packets of a broker as the stream that the library reads, in slices, so that a flood leaves time for other work. The
+ * connection ends where a packet is too long, before it is in memory; where a message comes with QoS 2, which zapd never asks
+ * for, since the library keeps each until the broker releases it; and where the broker does not read.
+ */
+function packetStream(socket: net.Socket): Duplex {
+  let cause: Error | undefined;
+  socket.on("error", (error) => {
+    cause = error;
   });
+  const stream = new Duplex({
+    allowHalfOpen: false,
+    read() {},
+    write(bytes: Buffer, _, done) {
+      socket.write(bytes);
+      done(socket.writableLength > maxUnreadBytes ? new Error("The broker does not read") : null);
+    },
+    final(done) {
+      socket.end();
+      done();
+    },
+    destroy(error, done) {
+      socket.destroy();
+      done(error);
+    },
+  });
+  const packets = new FrameSplitter({ readHead, headBytes: maxHeadBytes, maxBytes: maxPacketBytes });
+  new SlicedConnection<Buffer>(socket, {
+    slice: { ms: 20, frames: 400 },
+    split: (piece) => packets.push(piece),
+    bytesOf: (packet) => packet.length,
+    take(packet) {
+      if (((packet[0] ?? 0) & 0xf4) === 0x34) throw new Error("sent a message with QoS 2");
+      stream.push(packet);
+    },
+    onEnd() {
+      if (cause) stream.destroy(cause);
+      else if (!stream.destroyed) stream.push(null);
+    },
+  });
+  return stream;
+}
+
+/** The length of a packet with its header (MQTT 5.0, 1.5.5), as that of a frame without a head. */
+function readHead(bytes: Buffer): { head: 0; body: number } | null {
+  let length = 0;
+  for (let at = 1; at < maxHeadBytes; at++) {
+    const byte = bytes[at];
+    if (byte === undefined) return null;
+    length += (byte & 0x7f) * 2 ** (7 * (at - 1));
+    if ((byte & 0x80) === 0) return { head: 0, body: at + 1 + length };
+  }
+  return { head: 0, body: Number.POSITIVE_INFINITY };
 }
 
 const seeLog = "See the broker's own log for the reason";

@@ -242,6 +242,46 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     expect((await bus.ended).reason).toBe("closed");
     expect(sent).toBeLessThan(16 * 1024 * 1024);
   });
+
+  test("a broker that floods leaves time for other work", async () => {
+    const messages = Buffer.concat(Array.from({ length: 50_000 }, () => Buffer.from([0x30, 5, 0, 1, 0x74, 0, 0x78])));
+    using flooding = await answering((socket) => {
+      socket.once("data", () => {
+        socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        socket.once("data", (bytes) => {
+          socket.write(Buffer.from([0x90, 4, bytes[2] ?? 0, bytes[3] ?? 0, 0, 1]));
+          socket.write(messages);
+        });
+      });
+    });
+    const bus = await connectBus(flooding.broker, { clientId: "a" });
+    let taken = 0;
+    let takenAtTimer = 0;
+    await bus.subscribe(["t"], () => {
+      if (++taken !== 1) return;
+      setTimeout(() => {
+        takenAtTimer = taken;
+      });
+    });
+    await until("a timer runs", () => takenAtTimer > 0);
+    expect(takenAtTimer).toBeLessThan(5_000);
+    await bus.close();
+  });
+
+  test("a broker that sends with QoS 2, or does not read, is disconnected", async () => {
+    using twice = await answering((socket) =>
+      socket.once("data", () => socket.write(Buffer.from([0x20, 3, 0, 0, 0, 0x34, 7, 0, 1, 0x74, 0, 1, 0, 0x78]))),
+    );
+    expect((await (await connectBus(twice.broker, { clientId: "a" })).ended).reason).toBe("closed");
+
+    using deaf = await answering((socket) =>
+      socket.once("data", () => socket.pause().write(Buffer.from([0x20, 3, 0, 0, 0]))),
+    );
+    const bus = await connectBus(deaf.broker, { clientId: "a" });
+    const sent = Array.from({ length: 100 }, () => bus.publish("t", "x".repeat(200_000)).catch(() => {}));
+    expect((await bus.ended).reason).toBe("closed");
+    await Promise.all(sent);
+  });
 });
 
 describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (skipped: ${noMosquitto})`}`, () => {
