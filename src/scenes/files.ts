@@ -85,7 +85,9 @@ export function readScene(source: string, name: string | null): SceneSource {
     const text = lines.join("\n");
     try {
       const isBroken = mistakes.length > 0;
-      return { name, value: parse(text, { maxDepth }), lineOf: lineFinder(text), mistakes, isBroken };
+      const value = parse(text, { maxDepth });
+      if (isDeep(value)) throw new Error(`it is nested deeper than ${maxDepth} levels`);
+      return { name, value, lineOf: lineFinder(text), mistakes, isBroken };
     } catch (error) {
       const line = error instanceof TomlError ? error.line : null;
       mistakes.push(notToml(line, error));
@@ -94,6 +96,14 @@ export function readScene(source: string, name: string | null): SceneSource {
     }
   }
   return { name, value: null, lineOf: () => null, mistakes, isBroken: true };
+}
+
+/** The parser counts brackets, but not the levels of dotted keys, and the time to find lines grows with their square. */
+function isDeep(value: unknown): boolean {
+  let level = [value];
+  for (let depth = 0; depth < maxDepth && level.length > 0; depth++)
+    level = level.flatMap((one) => (typeof one === "object" && one !== null ? Object.values(one) : []));
+  return level.length > 0;
 }
 
 function notToml(line: number | null, error: unknown): Mistake {

@@ -1,6 +1,6 @@
 /** The scenes: listed, checked and run, with one run at a time for each device. */
 import { ZapdError } from "../api/errors.ts";
-import { type Mistake, type SceneInfo, SceneInput, type SceneResult, sceneName } from "../api/scenes.ts";
+import { type Mistake, type SceneInfo, SceneInput, type SceneResult, sceneLimits, sceneName } from "../api/scenes.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { NewEvent } from "../devices/journal.ts";
@@ -61,9 +61,12 @@ export class Scenes {
     const ofBody: Mistake[] = [];
     if (dry_run !== undefined && typeof dry_run !== "boolean")
       ofBody.push(wrongField("dry_run", "must be true or false", '"dry_run": true'));
-    if (toml !== undefined && typeof toml !== "string")
-      ofBody.push(wrongField("toml", "must be the text of a scene", '"toml": "[[steps]]\\nkey = \'home\'"'));
-    if (typeof toml !== "string") {
+    const text = typeof toml === "string" && toml.length <= sceneLimits.fileBytes ? toml : null;
+    if (toml !== undefined && text === null) {
+      const wanted = `must be the text of a scene, with at most ${sceneLimits.fileBytes} characters`;
+      ofBody.push(wrongField("toml", wanted, '"toml": "[[steps]]\\nkey = \'home\'"'));
+    }
+    if (text === null) {
       const source = { name: null, value: scene, lineOf: null, mistakes: ofBody, isBroken: toml !== undefined };
       return planOf(source, this.#devices, "The scene");
     }
@@ -74,7 +77,7 @@ export class Scenes {
       const message = "cannot be combined with toml";
       return { line: null, at: field, message, hint: "Write it in the text of toml, or leave toml out" };
     });
-    const source = readScene(toml, null);
+    const source = readScene(text, null);
     const mistakes = [...ofBody, ...more, ...source.mistakes];
     return planOf({ ...source, device, mistakes }, this.#devices, "The scene");
   }

@@ -394,6 +394,17 @@ describe("files", () => {
     const { mistakes } = (await daemon.api("POST", "/scenes/open")).body.error.details;
     expect(mistakes.map(({ at }: { at: string }) => at)).toEqual(["text"]);
   });
+  test("a text that is too deep or too long is refused before it takes time", async () => {
+    const deep = `a${".a".repeat(20_000)} = 1`;
+    for (const [toml, message] of [
+      [deep, "is not TOML: it is nested deeper than 64 levels"],
+      [`[a]\n${deep}`, "is not TOML: it is nested deeper than 64 levels"],
+      ["x\n".repeat(40_000), "must be the text of a scene, with at most 65536 characters"],
+    ]) {
+      const { mistakes } = (await post({ toml })).body.error.details;
+      expect(mistakes.map((one: { message: string }) => one.message)).toEqual([message]);
+    }
+  });
   test("a mistake within a step names the field, with an example", async () => {
     const toml = [
       'device = "Den"',

@@ -248,7 +248,7 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     using flooding = await answering((socket) => {
       socket.once("data", () => {
         socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
-        socket.once("data", (bytes) => {
+        socket.once("data", (bytes: Buffer) => {
           socket.write(Buffer.from([0x90, 4, bytes[2] ?? 0, bytes[3] ?? 0, 0, 1]));
           socket.write(messages);
         });
