@@ -312,7 +312,7 @@ export class Endpoint {
       log.debug(`${record.name}: ${task.activity}: ${messageOf(error)}`);
       // An aborted call says nothing about the device; an error that names its device is another endpoint's.
       if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.skipsAvailability)
-        this.#noteFailure(error);
+        this.#noteFailure(error, task.route?.isPoll === true);
       // A device's text may hold a secret; the caller's own texts may be shown to the caller.
       const shown = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
       throw withDeviceName(shown, subjectOf(record, this.#platform), task.activity);
@@ -326,14 +326,17 @@ export class Endpoint {
     }
   }
 
-  #noteFailure(error: ZapdError): void {
+  #noteFailure(error: ZapdError, isPoll: boolean): void {
     const { presence } = this;
+    const { status } = presence.availability;
     // The device itself says that it is asleep, so it answers.
     if (hasReason(error, "asleep")) presence.noteAnswer("standby");
     else if (error.code === "device_unreachable") {
       presence.noteNoAnswer();
-      // A device that is off has not moved; where its host refuses the port, something else may have its address.
-      if (!presence.isOff || hasReason(error, "refused")) this.#deps.onUnreachable(this.record);
+      // A device that is off has not moved; where its host refuses the port, something else may have its address. Polling one
+      // that goes on not answering must not have the whole network searched, and every device asked, again and again.
+      const mayHaveMoved = !presence.isOff || hasReason(error, "refused");
+      if (mayHaveMoved && (status !== "offline" || !isPoll)) this.#deps.onUnreachable(this.record);
     } else if (answerCodes.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       presence.noteAnswer();
     }

@@ -38,15 +38,16 @@ export class Reads {
     this.#deps = deps;
   }
 
-  state(signal: AbortSignal): Promise<State> {
-    return this.#shared("state", () => this.#deps.lastState.readFully(() => this.#readState()), signal);
+  state(signal: AbortSignal, isPoll = false): Promise<State> {
+    const read = () => this.#deps.lastState.readFully(() => this.#readState(null, isPoll));
+    return this.#shared("state", read, signal);
   }
 
   /** Reads parts of the state, or all, so that it is observed; fails where the device does not answer, even because it is off. */
   async poll(parts: readonly StatePart[] | null): Promise<void> {
-    if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts), neverAborted);
+    if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts, true), neverAborted);
     else {
-      await this.state(neverAborted);
+      await this.state(neverAborted, true);
       for (const { connection } of this.#deps.endpoints().withState) connection.state?.follow?.();
     }
     if (this.#deps.endpoints().all.every(({ presence }) => presence.availability.status !== "online"))
@@ -59,15 +60,15 @@ export class Reads {
   }
 
   /** Reads the state, or parts of it, from all endpoints and merges it; fails only where no endpoint answers. */
-  async #readState(parts: readonly StatePart[] | null = null): Promise<State> {
+  async #readState(parts: readonly StatePart[] | null, isPoll: boolean): Promise<State> {
     const endpoints = this.#deps.endpoints();
     const all = endpoints.withState;
     const [first = endpoints.leading] = all;
-    if (all.length < 2) return this.#stateOf({ endpoint: first }, parts);
+    if (all.length < 2) return this.#stateOf({ endpoint: first, isPoll }, parts);
     const states = new Map<Endpoint, State>();
     const hadFailed = this.#failed.has(first);
     const reads = all.map((endpoint) =>
-      this.#stateOf({ endpoint, withoutRecovery: true }, parts).then(
+      this.#stateOf({ endpoint, withoutRecovery: true, isPoll }, parts).then(
         (state) => {
           this.#failed.delete(endpoint);
           states.set(endpoint, state);
@@ -91,7 +92,7 @@ export class Reads {
       return state ? [endpoints.sourceOf(endpoint, state)] : [];
     });
     // Where none has answered, the first is searched for, or gives the error.
-    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first });
+    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first, isPoll });
   }
 
   async #stateOf(route: Route, parts: readonly StatePart[] | null = null): Promise<State> {
@@ -149,8 +150,9 @@ export class Reads {
     }
     const { leading } = this.#deps.endpoints();
     const { endpoint = leading, before = leading.record, error } = missed ?? {};
-    const mayMove = !task.route?.withoutRecovery && !endpoint.presence.isOff;
-    if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, "read", endpoint.timeoutMs, neverAborted)))
+    const { withoutRecovery, isPoll } = task.route ?? {};
+    const [mayMove, what] = [!withoutRecovery && !endpoint.presence.isOff, isPoll ? "poll" : "read"] as const;
+    if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, what, endpoint.timeoutMs, neverAborted)))
       throw error;
     return endpoint.attempt(task, neverAborted);
   }

@@ -36,8 +36,12 @@ export interface Task<T> {
   readonly whenOff?: { readonly wake: boolean; readonly result: T };
 }
 
-/** One endpoint of a device; `withoutRecovery`: it is neither woken nor searched for, since another may be tried. */
+/**
+ * One endpoint of a device. `withoutRecovery`: it is neither woken nor searched for, since another may be tried. `isPoll`: no
+ * caller waits for it, so one that goes on not answering is hardly searched for.
+ */
 export interface Route {
   readonly endpoint: Endpoint;
   readonly withoutRecovery?: boolean;
+  readonly isPoll?: boolean;
 }

@@ -137,10 +137,12 @@ export class Watch {
 
   async #poll(): Promise<void> {
     if (this.#isPolling) return;
-    this.#isPolling = true;
-    this.#isHinted = false;
     const burst = this.#burst;
     const parts = this.#parts();
+    // It pushes them all, and has not said that something else has changed.
+    if (parts?.length === 0 && !this.#isHinted) return this.#schedule(this.#pause());
+    this.#isPolling = true;
+    this.#isHinted = false;
     // Before the read: an endpoint that comes meanwhile is not in it.
     this.#hasRead ||= parts === null;
     try {

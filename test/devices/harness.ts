@@ -104,6 +104,8 @@ export interface House {
   readonly platform: Platform;
   /** Devices that did not answer, by name. */
   readonly lost: string[];
+  /** How often a device that did not answer was searched for elsewhere. */
+  readonly searches: () => number;
   /** Connections made so far. */
   readonly connected: { readonly target: Target; readonly platformHost: PlatformHost; readonly emit: Emit }[];
   add(identity: string, more?: Partial<Facts>): Promise<DeviceRecord>;
@@ -157,9 +159,11 @@ export async function openHouse(
     },
   });
   const lost: string[] = [];
+  let searches = 0;
   const { registry, catalog, credentials, leases, devices } = await openDevices(folder, [platform], {
     hide: (secret) => hidden.push(secret),
     onUnreachable: (record) => lost.push(record.name),
+    scan: async () => void searches++,
     ...(wake && { wake }),
   });
   return {
@@ -173,6 +177,7 @@ export async function openHouse(
     set,
     platform,
     lost,
+    searches: () => searches,
     connected,
     actions: actionsOf(devices),
     async add(identity, more) {

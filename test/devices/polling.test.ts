@@ -18,13 +18,18 @@ const idle: State = { ...idlePlatform, observed_at: "2026-11-22T21:00:00.000Z" }
 const playback = { status: "playing" } as State["playback"];
 
 /** A watch without jitter, the looks that it has made, and time that passes at once. */
-function watchOf(state: State, access: PollTarget["access"] = "full", failure?: ZapdError) {
+function watchOf(
+  state: State,
+  access: PollTarget["access"] = "full",
+  failure?: ZapdError,
+  pushes: PollTarget["pushes"] = new Set(),
+) {
   const looks: string[] = [];
   const poll: PollTarget["poll"] = async (parts) => {
     looks.push(parts?.join("+") ?? "all");
     if (failure) throw failure;
   };
-  const watch = new Watch({ state, access, pushes: new Set(), poll }, () => 0.5);
+  const watch = new Watch({ state, access, pushes, poll }, () => 0.5);
   const pass = async (ms: number) => {
     looks.length = 0;
     await letPass(ms);
@@ -59,6 +64,38 @@ test.each<[string, State, PollTarget["access"], readonly string[]]>([
     expect(await pass(120_000)).toEqual([]);
   },
 );
+
+test("one that pushes what plays is not asked for nothing in between, but at once after a hint", async () => {
+  const { watch, pass } = watchOf({ ...idle, playback }, "full", undefined, new Set(["playback"]));
+  watch.subscribe();
+  await pass(50);
+  expect(await pass(12_000)).toEqual(["app+volume", "app+volume"]);
+  watch.hintReceived();
+  expect(await pass(100)).toEqual([""]);
+  watch.stop();
+});
+
+test("one that goes on not answering the polls is searched for at first, and then hardly, until a caller asks", async () => {
+  jest.useRealTimers();
+  const gone = new ZapdError("device_unreachable", "did not answer");
+  let reads = 0;
+  const read = async () => {
+    reads++;
+    throw gone;
+  };
+  const house = await openHouse((set) => ({ ...set.connection(), state: { read } }));
+  const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
+  for (let poll = 1; poll <= 10; poll++) {
+    const release = device.watch.subscribe();
+    await until("it is polled", () => reads === poll);
+    await Bun.sleep(5);
+    release();
+  }
+  expect([house.lost, house.searches()]).toEqual([["TV"], 3]);
+  await expect(device.state(neverAborted)).rejects.toThrow();
+  expect(house.lost).toEqual(["TV", "TV"]);
+  await house.remove();
+});
 
 test("after a command, what it can change is polled, sooner at first, until the effect shows", async () => {
   const { watch, pass } = watchOf(idle);
