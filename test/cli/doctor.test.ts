@@ -44,7 +44,9 @@ describe("the network", () => {
     expect(await lines(interfacesAsked(examined({ wished: ["eth9"] })))).toContain(
       "FAIL  discovery.interfaces names eth9, which this machine does not have now. Correct it in the config",
     );
-    expect((await lines(interfacesAsked(examined({ interfaces: [] }))))[0]).toMatch(/^FAIL {2}no interface.*IPv4.*zapd add/);
+    expect((await lines(interfacesAsked(examined({ interfaces: [] }))))[0]).toMatch(
+      /^FAIL {2}no interface.*IPv4.*zapd add/,
+    );
   });
 
   test("hosts of the config that nobody knows are told of", async () => {

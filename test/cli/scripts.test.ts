@@ -51,7 +51,8 @@ describe("no command is forgotten", () => {
     for (const [name, { hidden, maxWords = 0, use }] of Object.entries(commands)) {
       if (hidden || maxWords === Number.POSITIVE_INFINITY) continue;
       const words = Array.from({ length: maxWords + 1 }, (_, at) => `word${at}`);
-      const advice = maxWords === 0 ? "the command takes none, and -d names a device" : "put a name with spaces in quotes";
+      const advice =
+        maxWords === 0 ? "the command takes none, and -d names a device" : "put a name with spaces in quotes";
       expect([name, await zapd(name, ...words)]).toEqual([
         name,
         {
