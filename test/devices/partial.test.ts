@@ -171,6 +171,15 @@ test("its state counts only where no other endpoint has one, even if it is pushe
   expect(mergeStates<object>(part, off)).toEqual(silent);
 });
 
+test("what one endpoint has paused does not hide what another plays", () => {
+  const source = (status: string) => ({ state: { playback: { status } }, pushed: new Set<string>() });
+  const paused = { ...source("paused"), pushed: new Set(["playback"]) };
+  const playing = source("playing");
+  expect(mergeStates<object>(paused, playing)).toEqual(playing.state);
+  expect(mergeStates<object>(playing, paused)).toEqual(playing.state);
+  expect(mergeStates<object>(paused, { ...playing, isPartial: true })).toEqual(paused.state);
+});
+
 test("its state comes second for the parts that another endpoint knows better, and only for those", () => {
   const remote = {
     state: { power: "on", volume: { level: 9 } },
