@@ -194,14 +194,19 @@ async function unlessLoginWanted(request: Promise<Answer>): Promise<Answer | nul
   }
 }
 
+const realms: ReadonlySet<string> = new Set(['"Kodi"', '"XBMC"', "XBMC"]);
+
 function isSameLogin(one: Login, other: Login): boolean {
   return one.user === other.user && one.password === other.password;
 }
 
-/** Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). */
+/**
+ * Kodi asks with `Basic realm="Kodi"`, and nothing beside it (players.md 7.1; bytes of Kodi 20.1, ran). Before it had the name of
+ * the application there the realm was `XBMC`, once without quotes (17.6: xbmc/Kore#591).
+ */
 function refuseForeignChallenge({ headers }: Answer): void {
   const challenge = headers.get("www-authenticate")?.trim() ?? "";
-  if (/^basic +realm="(.*)"$/i.exec(challenge)?.[1] !== "Kodi")
+  if (!/^basic +realm=/i.test(challenge) || !realms.has(challenge.slice(challenge.indexOf("=") + 1)))
     throw notKodi("it does not ask for a login as Kodi does");
 }
 

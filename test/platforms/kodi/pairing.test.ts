@@ -4,8 +4,9 @@ import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.
 import { has } from "../../contract/bench.ts";
 import { pairingContract } from "../../contract/pairing.ts";
 import { failureOf } from "../../support/failure.ts";
+import { answer, startHttpDevice } from "../../support/http-device.ts";
 import { platformHostOf, targetOf } from "../../support/platform-host.ts";
-import { lineTo, never, tidy } from "../harness.ts";
+import { cleanups, lineTo, never, tidy } from "../harness.ts";
 import { startKodi } from "./harness.ts";
 
 tidy();
@@ -44,6 +45,12 @@ test.each([
     }
   },
 );
+
+test.each(['"Kodi"', '"XBMC"', "XBMC"])("one asks for a login in the realm %s, by its version", async (realm) => {
+  const set = await startHttpDevice(() => answer(401, "", [`WWW-Authenticate: Basic realm=${realm}`]));
+  cleanups.push(set.stop);
+  expect((await kodi.identify(set.address, platformHostOf(), never)).pairing).toBe("required");
+});
 
 test("one whose login is turned off before it is paired is driven without one", async () => {
   const set = await startKodi({ password: "popcorn", tcpPort: null });
