@@ -1,6 +1,6 @@
 /** `zapd serve`: runs the daemon in the foreground until a signal ends it. */
 
-import { exits, textOf, ZapdError } from "../api/errors.ts";
+import { exits, systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import { nothingFoundLines } from "../doctor/nothing-found.ts";
@@ -51,6 +51,9 @@ export async function serve(context: Context): Promise<number> {
 
 const noSocket = "--socket is for commands that call a daemon; the daemon's own socket is daemon.socket in the config";
 
+/** Errors of reading that may be gone at the next start. */
+const passing: ReadonlySet<string> = new Set(["EIO", "EMFILE", "ENFILE", "ENOMEM", "ESTALE"]);
+
 /** Starts a daemon; on failure logs why and gives the exit status. */
 export async function start(log: Log, startOne: () => Promise<Daemon>): Promise<Daemon | number> {
   try {
@@ -58,7 +61,7 @@ export async function start(log: Log, startOne: () => Promise<Daemon>): Promise<
   } catch (error) {
     if (!(error instanceof ZapdError)) throw error;
     log.error(withHint(error.message, error.hint));
-    return error.code === "config_invalid" ? exitConfig : exits.failed;
+    return error.code === "config_invalid" && !passing.has(systemCode(error.cause)) ? exitConfig : exits.failed;
   }
 }
 

@@ -148,12 +148,19 @@ async function bind<T>(path: string, listen: (path: string) => Promise<T>): Prom
   } catch (cause) {
     const reason = systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `The control socket ${path} could not be created (${reason})`, {
-      hint: "Set daemon.socket to a path on a disk that supports sockets",
+      hint: isScarce(reason) ? scarceHint : "Set daemon.socket to a path on a disk that supports sockets",
       cause,
     });
   } finally {
     process.umask(before);
   }
+}
+
+const scarceHint = "Start zapd again; if that does not help, raise the limit of open files (ulimit -n), or free memory";
+
+/** Whether the system has no socket left. */
+function isScarce(code: string): boolean {
+  return ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"].includes(code);
 }
 
 /** Whether a write failed because the disk is read-only or full. */
@@ -175,10 +182,11 @@ export async function claimPort<T>(
     if (await until(() => isHeld(socket), { timeoutMs: startupOverlapMs })) throw await alreadyRunningError(socket);
     const code = systemCode(cause);
     const reason = code === "EADDRINUSE" ? "another program uses it" : code || textOf(cause);
-    const hint =
+    const usual =
       code === "EADDRNOTAVAIL"
         ? "This machine does not have that address: set daemon.http_host in the config to another, such as 127.0.0.1"
         : `${mend}, or end the program that uses this one`;
+    const hint = isScarce(code) ? scarceHint : usual;
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
       hint,
       cause,

@@ -9,6 +9,7 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import { Leases } from "../../src/devices/leases.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { root } from "../support/sources.ts";
 import { tracedTest } from "../support/strace.ts";
 import { sampleOf } from "../support/whole.ts";
 import { damage, damages } from "./damage.ts";
@@ -121,6 +122,29 @@ tracedTest("a file that the system cannot read at the start stays in its place, 
     expect(readdirSync(join(folder, "state")).filter((name) => name.includes("corrupt"))).toEqual([]);
   }
 });
+
+tracedTest(
+  "a config that the system cannot read now ends a start as a failure, which a service manager tries again",
+  async () => {
+    const path = join(folder, "config.toml");
+    const words = [
+      "-f",
+      "-qq",
+      "-o",
+      "/dev/null",
+      "-P",
+      path,
+      "-e",
+      "trace=openat",
+      "-e",
+      "inject=openat:error=EMFILE",
+    ];
+    const env = { ...process.env, ZAPD_STATE_DIR: join(folder, "state") };
+    const program = [process.execPath, join(root, "src/main.ts"), "serve", "--config", path];
+    const { status, stderr } = spawnSync("strace", [...words, ...program], { env, encoding: "utf8" });
+    expect([status, stderr]).toEqual([1, expect.stringContaining("config.toml could not be read (EMFILE)")]);
+  },
+);
 
 describe("R11 at every length and with every byte changed, what is opened is the file, its backup, or nothing", () => {
   const damaged = () => {};

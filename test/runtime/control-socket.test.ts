@@ -210,4 +210,13 @@ describe("the port", () => {
     const shown = await claimed.then(String, ({ message, hint }: ZapdError) => `${message}. ${hint}`);
     expect(shown).toMatch(/EADDRNOTAVAIL\. .* daemon\.http_host /);
   });
+
+  test("and the socket, where no file descriptor is left, name the limit, not another place", async () => {
+    const refused = () => Promise.reject(Object.assign(new Error("no"), { code: "EMFILE" }));
+    const port = () => claimPort({ hostname: "127.0.0.1", port: 1 }, path, refused);
+    for (const claim of [port, () => claimSocket(path, refused)]) {
+      const { message, hint } = await claim().catch((error: ZapdError) => error);
+      expect([message, hint]).toEqual([expect.stringContaining("EMFILE"), expect.stringContaining("(ulimit -n)")]);
+    }
+  });
 });
