@@ -198,7 +198,7 @@ describe("the command", () => {
 
   test("without a word, or with a wrong one, is a wrong use", async () => {
     await expect(service("linux")).rejects.toThrow("install, uninstall or status?");
-    await expect(service("linux", "toString")).rejects.toThrow("zapd service has no toString");
+    await expect(service("linux", "toString")).rejects.toThrow(`"toString" is not a word of this command`);
   });
 
   test("--print shows what runs now and installs nothing", async () => {
