@@ -29,11 +29,7 @@ export async function connectSocket(
   const target = { host: address.host, port: address.port };
   const timeoutMs = Math.min(withinMs, connectTimeoutMs);
   return new Promise((resolve, reject) => {
-    // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one. With its own
-    // `ca`, a connection resumes no session of another: Deno 2.9.5 keeps them by host, and would show the certificate of another port.
-    const socket: net.Socket = secure
-      ? tls.connect({ ...target, ...secure, ca: [], rejectUnauthorized: false, minVersion: "TLSv1" })
-      : net.connect({ ...target, noDelay: true });
+    let socket: net.Socket = net.connect({ ...target, noDelay: true });
     const done = (error?: ZapdError) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", aborted);
@@ -48,12 +44,24 @@ export async function connectSocket(
       () => done(unreachable(address, `no answer within ${timeoutMs / 1_000} s`, "timeout")),
       timeoutMs,
     );
-    socket.once("error", (error) => {
-      const code = systemCode(error);
-      done(tlsErrors.test(code) ? withoutTls(code) : unreachable(address, ...failureOf(code, address.host), error));
+    const watch = () => {
+      socket.once("error", (error) => {
+        const code = systemCode(error);
+        done(tlsErrors.test(code) ? withoutTls(code) : unreachable(address, ...failureOf(code, address.host), error));
+      });
+      socket.once("close", () => done(unreachable(address, "it closed the connection", "closed")));
+    };
+    watch();
+    socket.once("connect", () => {
+      if (!secure) return done();
+      socket.removeAllListeners();
+      // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one. With its own
+      // `ca`, a connection resumes no session of another: Deno 2.9.5 keeps them by host, and would show the certificate of another port.
+      // It also keeps a TLS socket that was never connected for ever: TLS begins over a connection.
+      socket = tls.connect({ socket, ...secure, ca: [], rejectUnauthorized: false, minVersion: "TLSv1" });
+      watch();
+      socket.once("secureConnect", () => done());
     });
-    socket.once("close", () => done(unreachable(address, "it closed the connection", "closed")));
-    socket.once(secure ? "secureConnect" : "connect", () => done());
     if (signal.aborted) aborted();
     else signal.addEventListener("abort", aborted, { once: true });
   });

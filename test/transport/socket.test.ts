@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import net from "node:net";
 import { networkInterfaces } from "node:os";
+import { join } from "node:path";
 import fc from "fast-check";
 import { DeviceError, hasReason, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { createLog, redacted } from "../../src/system/log.ts";
@@ -288,3 +289,11 @@ test.skipIf(noCable !== null)("a machine that is off refuses nothing: there is n
   const { stdout } = Bun.spawnSync([...(laid ?? []), process.execPath, "-e", connecting], { cwd: root });
   expect(stdout.toString()).toBe("no_route refused\n");
 });
+
+test("under Deno, a TLS connection that is refused leaves nothing in memory: one that is off is polled for weeks", async () => {
+  const deno = join(root, "node_modules/deno/deno");
+  const flags = ["--no-prompt", "--v8-flags=--expose-gc", "--allow-net", "--allow-sys=uid", "--allow-env"];
+  const words = ["run", ...flags, `--allow-read=${root}`, join(root, "test/transport/refused-program.ts")];
+  const { stdout } = Bun.spawn([deno, ...words, String(await freePort())], { stdout: "pipe" });
+  expect(await new Response(stdout).text()).toBe("20 made, 0 kept");
+}, 30_000);
