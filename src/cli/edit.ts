@@ -1,6 +1,6 @@
 /** Opens the config in the user's editor. */
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { dirname } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { defaultText } from "../config/schema.ts";
@@ -12,6 +12,9 @@ export async function editFile(path: string): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
     makeFolder(dirname(path), "$ZAPD_CONFIG");
+    // A link to a file that is away, such as on a disk that is not mounted, is not replaced by a file.
+    if (lstatSync(path, { throwIfNoEntry: false }))
+      throw new CommandError(`${path} could not be written (EEXIST)`, exits.failed);
     await writeAtomically(path, defaultText());
   }
   const status = await run(editor, path);
