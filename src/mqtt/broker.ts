@@ -411,12 +411,19 @@ function packetStream(socket: net.Socket): Duplex {
   socket.on("error", (error) => {
     cause = error;
   });
+  const send = (bytes: Buffer, done: (error: Error | null) => void) => {
+    socket.write(bytes);
+    done(socket.writableLength > maxUnreadBytes ? new Error("The broker does not read") : null);
+  };
   const stream = new Duplex({
     allowHalfOpen: false,
     read() {},
     write(bytes: Buffer, _, done) {
-      socket.write(bytes);
-      done(socket.writableLength > maxUnreadBytes ? new Error("The broker does not read") : null);
+      send(bytes, done);
+    },
+    // The library writes a packet in pieces, some of one byte, and holds them back until all are there.
+    writev(pieces: readonly { readonly chunk: Buffer }[], done) {
+      send(Buffer.concat(pieces.map(({ chunk }) => chunk)), done);
     },
     final(done) {
       socket.end();
