@@ -118,7 +118,7 @@ export class InTerminal {
 
   async #until(what: string | RegExp, text: () => string): Promise<void> {
     const holds = () => (typeof what === "string" ? text().includes(what) : what.test(text()));
-    await until(`the terminal shows ${what}`, holds, 10_000).catch((error: Error) => {
+    await until(`the terminal shows ${what}`, holds, 30_000).catch((error: Error) => {
       throw new Error(`${error.message}, but:\n${text()}`);
     });
   }

@@ -129,9 +129,11 @@ describe("a page", () => {
     const pages = parts.map((part) => part.repeat(Math.floor((1024 * 1024) / part.length)));
     for (const text of ["<", "&", "\\", "<font>"]) pages.push(script([error(text.repeat(100_000))]));
     for (const page of pages) {
-      const start = performance.now();
+      // The processor's time, as other tests run meanwhile.
+      const start = process.cpuUsage();
       readInstallPage(page);
-      expect(performance.now() - start).toBeLessThan(5_000);
+      const { user, system } = process.cpuUsage(start);
+      expect((user + system) / 1_000).toBeLessThan(5_000);
     }
   });
 });
