@@ -644,7 +644,7 @@ const own = {
     tag: "remote",
     summary: "Show an input",
     description:
-      "By its id, or by its name if only one input has that name. If it has none such, it fails with `invalid_payload`, whose hint lists its inputs.",
+      "By its id, or by its name if only one input has that name. If the device has no such input, the call fails with `invalid_payload`; the hint lists its inputs.",
     codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ input: z.string().trim().min(1).max(256).describe("Its id or its name") })
@@ -662,7 +662,7 @@ const own = {
     tag: "remote",
     summary: "Tune to a channel",
     description:
-      "By its id, its number, or its name if only one channel has that name. If it has none such, it fails with `invalid_payload`, whose hint lists some of its channels.",
+      "By its id, its number, or its name if only one channel has that name. If the device has no such channel, the call fails with `invalid_payload`; the hint lists some of its channels.",
     codes: [...deviceCodes, "app_not_found", "device_busy"],
     body: z
       .strictObject({ channel: z.string().trim().min(1).max(256).describe("Its id, its number or its name") })

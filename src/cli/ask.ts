@@ -1,6 +1,7 @@
 /** Reads a line from the terminal, echoed or hidden. */
+import { exits } from "../api/errors.ts";
 import { type Context, stderr } from "./context.ts";
-import { UsageError } from "./failure.ts";
+import { CommandError, UsageError } from "./failure.ts";
 
 /** Whether stdin is a terminal, where a person can answer. */
 export function canAsk(): boolean {
@@ -64,9 +65,13 @@ async function readTypedLine(
     if (!hidden) draw();
   };
   const onAbort = () => reject(signal?.reason);
+  const onGone = () => reject(new CommandError("the terminal is gone", exits.failed));
   // Before the prompt, so that keys typed at once are not echoed.
   stdin.setRawMode(true);
   stdin.on("data", onData);
+  stdin.on("end", onGone);
+  // Stays, as it may come after the end.
+  stdin.on("error", onGone);
   // The last read paused it, and it does not resume by itself.
   stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
@@ -79,7 +84,12 @@ async function readTypedLine(
     clearInterval(timer);
     signal?.removeEventListener("abort", onAbort);
     stdin.off("data", onData);
-    stdin.setRawMode(false);
+    stdin.off("end", onGone);
+    try {
+      stdin.setRawMode(false);
+    } catch {
+      // The terminal is gone.
+    }
     stdin.pause();
     stderr().write("\n");
   }

@@ -14,7 +14,7 @@ export async function editFile(path: string): Promise<void> {
     makeFolder(dirname(path), "$ZAPD_CONFIG");
     // A link to a file that is away, such as on a disk that is not mounted, is not replaced by a file.
     if (lstatSync(path, { throwIfNoEntry: false }))
-      throw new CommandError(`${path} could not be written (EEXIST)`, exits.failed);
+      throw new CommandError(`${path} is a link to a file that is not there`, exits.failed);
     await writeAtomically(path, defaultText());
   }
   const status = await run(editor, path);

@@ -20,6 +20,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { logHint } from "./logs.ts";
 import { size, unreadable } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
+import { endingSignals } from "./signals.ts";
 
 /** A package to upload; `dispose` removes its temporary ZIP, where it has one. */
 interface Prepared {
@@ -62,7 +63,7 @@ export async function install(context: Context): Promise<void> {
 /** A path for a temporary ZIP. It is removed by `remove`, or when a signal ends the process. */
 function temporaryArchive(): { readonly path: string; remove(): Promise<void> } {
   let folder = "";
-  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const signals = endingSignals();
   const onSignal = (signal: NodeJS.Signals) => {
     if (folder !== "") rmSync(folder, { recursive: true, force: true });
     process.kill(process.pid, signal);

@@ -18,7 +18,7 @@ export async function open(context: Context): Promise<void> {
       "Turn it on with: zapd config set daemon.http_enabled true",
     );
   const isDocs = context.flag("docs");
-  const name = context.option("device");
+  const name = context.device === "default" ? undefined : context.device;
   const device = name === undefined ? null : (await call(context, "getDevice", { id: name })).data;
   const path = isDocs ? "/docs" : "/";
   await checkServed(context, path);

@@ -6,7 +6,11 @@ import { asksForPassword, canAsk, readHidden, readLine } from "./ask.ts";
 import { type Called, call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { tryCall } from "./requests.ts";
 import { endingSignals, onSignal } from "./signals.ts";
+
+/** How long a daemon that hangs may keep a command that was ended. */
+const cancelTimeoutMs = 5_000;
 
 /** What the user typed, or gave with the command. */
 interface Credentials {
@@ -32,11 +36,11 @@ export async function pair(context: Context): Promise<void> {
   if (context.flag("cancel")) return cancel(context, id, name);
   const isAsking = pin === undefined && !wantsPassword;
   if (isAsking) context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
-  const enter = (typed: Credentials, untilAnswered = false) =>
+  const enter = (typed: Credentials, untilAnswered = false, signal?: AbortSignal) =>
     call(
       context,
       "pairDevice",
-      { id, body: { host, user, platform: context.option("platform"), ...typed } },
+      { id, body: { host, user, platform: context.option("platform"), ...typed }, ...(signal && { signal }) },
       { untilAnswered, ...(isAsking && { quiet: true }) },
     );
   // A pipe holds the password already. A person is asked only after the device has asked for one.
@@ -51,12 +55,17 @@ export async function pair(context: Context): Promise<void> {
   const removeHandler = onSignal(endingSignals(), (signal) => stopped.abort(signal));
   const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
   // The time of `--timeout` may have ended while the user typed.
-  const pending: PendingPairing = { name, step: first.data, signal, enter: (typed) => enter(typed, true) };
+  const pending: PendingPairing = {
+    name,
+    step: first.data,
+    signal,
+    enter: (typed) => enter(typed, true, stopped.signal),
+  };
   try {
     done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));
   } catch (error) {
     // After a signal as well, which ends the command then.
-    await call(context, "cancelPairing", { id }, { quiet: true, untilAnswered: true }).catch(() => {});
+    await tryCall(context, "cancelPairing", { id }, cancelTimeoutMs).catch(() => {});
     if (!stopped.signal.aborted) throw error === signal.reason ? expiredError(name) : error;
     removeHandler();
     process.kill(process.pid, stopped.signal.reason as NodeJS.Signals);

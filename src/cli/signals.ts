@@ -34,13 +34,16 @@ export function untilSignal(): Promise<void> {
   });
 }
 
-/** The signals that end a process; not SIGHUP where that was ignored at the start, as nohup(1) does: a handler would end that. */
+/**
+ * The signals that end a process; not SIGHUP where that was ignored at the start, as nohup(1) does: a handler would end that.
+ * Only Linux tells; elsewhere nohup(1) shows in that no output goes to a terminal.
+ */
 export function endingSignals(): readonly NodeJS.Signals[] {
+  const all = ["SIGTERM", "SIGINT", "SIGHUP"] as const;
   try {
     const [, last = "0"] = /^SigIgn:.*([0-9a-f])$/m.exec(readFileSync("/proc/self/status", "utf8")) ?? [];
-    if ((Number.parseInt(last, 16) & 1) === 1) return ["SIGTERM", "SIGINT"];
+    return (Number.parseInt(last, 16) & 1) === 1 ? all.slice(0, 2) : all;
   } catch {
-    // Only Linux tells.
+    return process.stderr.isTTY || process.stdout.isTTY ? all : all.slice(0, 2);
   }
-  return ["SIGTERM", "SIGINT", "SIGHUP"];
 }

@@ -301,7 +301,8 @@ export function sortByPlatform<T>(
 
 /**
  * Merges a device's state part by part. Of the sources that have a part, those that reach the whole device come first, then
- * those that push the part, then the order given; what one has paused hides nothing that another plays. Once the device is off, a part of it plays nothing.
+ * those that push the part, then the order given; of several that push playback, one that plays. Once the device is off, a part
+ * of it plays nothing.
  */
 export function mergeStates<State extends object>(
   first: StateSource<State>,
@@ -318,7 +319,8 @@ export function mergeStates<State extends object>(
     const candidates = whole.length > 0 ? whole : all;
     const isPlaying = ({ state }: StateSource<State>) =>
       part === "playback" && (state as Partial<PlatformState>).playback?.status === "playing";
-    const chosen = candidates.find(isPlaying) ?? candidates.find(({ pushed }) => pushed.has(part)) ?? candidates[0];
+    const pushing = candidates.filter(({ pushed }) => pushed.has(part));
+    const chosen = pushing.find(isPlaying) ?? pushing[0] ?? candidates[0];
     if (chosen) merged[part] = chosen.state[part];
   }
   const { power, playback }: Partial<PlatformState> = merged;

@@ -148,7 +148,7 @@ export class Device {
     if (able.length < 2 || isPowerOff(this.#endpoints.power)) return undefined;
     const checkAwake = sleepCheck();
     const within = AbortSignal.any([signal, AbortSignal.timeout(playerAnswersMs)]);
-    await orAborted(this.#reads.poll(["playback"]), within).catch(() => {});
+    await orAborted(this.#reads.poll(["playback"], true), within).catch(() => {});
     checkAwake();
     const player = this.lastState.reporterOf("playback");
     const plays = player && able.includes(player) && player.presence.state.playback?.status !== "stopped";
@@ -426,7 +426,7 @@ export class Device {
         return device.#endpoints.pushedParts;
       },
       // Polling does not count as use.
-      poll: (parts) => this.#reads.poll(parts),
+      poll: (parts, isAwaited) => this.#reads.poll(parts, isAwaited),
     });
     return this.#watch;
   }

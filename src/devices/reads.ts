@@ -44,10 +44,10 @@ export class Reads {
   }
 
   /** Reads parts of the state, or all, so that it is observed; fails where the device does not answer, even because it is off. */
-  async poll(parts: readonly StatePart[] | null): Promise<void> {
-    if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts, true), neverAborted);
+  async poll(parts: readonly StatePart[] | null, isAwaited: boolean): Promise<void> {
+    if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts, !isAwaited), neverAborted);
     else {
-      await this.state(neverAborted, true);
+      await this.state(neverAborted, !isAwaited);
       for (const { connection } of this.#deps.endpoints().withState) connection.state?.follow?.();
     }
     if (this.#deps.endpoints().all.every(({ presence }) => presence.availability.status !== "online"))

@@ -27,7 +27,7 @@ const wakeTimeoutMs = 30_000;
 const powerOnTimeoutMs = 15_000;
 /** After this many searches in vain, there is a pause before each further one. */
 const searchesWithoutPause = 3;
-const searchPauseMs = { command: 5_000, read: 30_000, poll: 600_000 } as const;
+const searchPauseMs = { command: 5_000, read: 30_000, poll: 120_000 } as const;
 
 export class Recovery {
   readonly #deps: RecoveryDependencies;

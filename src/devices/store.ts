@@ -204,7 +204,7 @@ interface Read<T> {
 
 /** Whether a file cannot be read for what it is: a link, a socket, or content that is not its own. */
 function isWrongFile(error: unknown): boolean {
-  return ["", "ELOOP", "ENXIO", "EISDIR"].includes(systemCode(error));
+  return ["", "ELOOP", "ENXIO", "EOPNOTSUPP", "EISDIR"].includes(systemCode(error));
 }
 
 /** The file may be valid, and stays where it is: it belongs to another user, mostly root, or the system cannot read it now. */
@@ -237,7 +237,8 @@ function backupOf<T extends object>(options: StoreOptions<T>): (Read<T> & { read
   try {
     const text = readRegularFile(`${options.path}.bak`, options.maxBytes);
     return text === null ? null : { text, ...contentOf(text, options) };
-  } catch {
+  } catch (error) {
+    if (!isWrongFile(error)) throw unreadable(`${options.path}.bak`, error);
     return null;
   }
 }

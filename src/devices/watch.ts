@@ -42,8 +42,11 @@ export interface PollTarget {
   readonly access: Access | null;
   /** The parts that it pushes while it is connected. */
   readonly pushes: ReadonlySet<StatePart>;
-  /** Reads parts of its state, or all; the watch learns of the result by `stateObserved`. Fails as reads do. */
-  poll(parts: readonly StatePart[] | null): Promise<void>;
+  /**
+   * Reads parts of its state, or all, and for no part whether it is still there; the watch learns of the result by
+   * `stateObserved`. Fails as reads do. `isAwaited`: a caller waits for it.
+   */
+  poll(parts: readonly StatePart[] | null, isAwaited: boolean): Promise<void>;
 }
 
 export class Watch {
@@ -139,14 +142,14 @@ export class Watch {
     if (this.#isPolling) return;
     const burst = this.#burst;
     const parts = this.#parts();
-    // It pushes them all, and has not said that something else has changed.
-    if (parts?.length === 0 && !this.#isHinted) return this.#schedule(this.#pause());
+    // It pushes those that are due, and has not said that something else has changed.
+    if (parts?.length === 0 && !this.#isHinted && !this.#pushesAll) return this.#schedule(this.#pause());
     this.#isPolling = true;
     this.#isHinted = false;
     // Before the read: an endpoint that comes meanwhile is not in it.
     this.#hasRead ||= parts === null;
     try {
-      await this.#device.poll(parts);
+      await this.#device.poll(parts, this.#waiting > 0);
       this.#failures = 0;
     } catch (error) {
       if (parts === null) this.#hasRead = false;
@@ -174,7 +177,7 @@ export class Watch {
   }
 
   #pause(): number {
-    const { state, access, pushes } = this.#device;
+    const { state, access } = this.#device;
     const next = this.#nextOfBurst();
     if (next !== null) return next;
     if (this.#failures > 0) {
@@ -185,10 +188,15 @@ export class Watch {
     }
     const schedule = state && scheduleOf(state);
     if (!schedule) return this.#spread(retryMs[skippedWhenOff]);
-    // A device that pushes everything is only polled to see whether it is still there.
-    const pushesAll = [...schedule.parts, ...(schedule.everyThird ?? [])].every((part) => pushes.has(part));
-    if (pushesAll) return this.#spread(longestMs);
+    if (this.#pushesAll) return this.#spread(longestMs);
     return this.#spread(schedule.everyMs * (access === "limited" ? 2 : 1));
+  }
+
+  /** Whether it pushes all that is polled: it is only polled to see whether it is still there, and to stay connected. */
+  get #pushesAll(): boolean {
+    const { state, pushes } = this.#device;
+    const schedule = state && scheduleOf(state);
+    return schedule !== null && [...schedule.parts, ...(schedule.everyThird ?? [])].every((part) => pushes.has(part));
   }
 
   #nextOfBurst(): number | null {

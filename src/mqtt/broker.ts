@@ -220,11 +220,16 @@ class MqttBus implements Bus {
     options: { readonly qos: 0 | 1; readonly retain: boolean },
     properties: Readonly<Record<string, string | number | Buffer>>,
   ): Promise<void> {
-    const { client, version, broker, limits } = this.#connection;
+    const { client, version, broker, limits, ended, leave } = this.#connection;
     const bytes = Buffer.from(payload as Uint8Array);
     const around = [topic, ...Object.values(properties)].reduce<number>((sum, one) => sum + lengthOf(one), headerBytes);
     if (bytes.length + around > limits.packet) throw tooLarge(bytes.length, topic, limits.packet);
     const publish = async () => {
+      if (client.stream.writableLength > maxUnreadBytes) {
+        leave(new BusError("closed", `The broker at ${broker.url} does not read what it is sent`));
+        client.end(true);
+        await ended;
+      }
       this.#closed.signal.throwIfAborted();
       await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
     };
@@ -403,17 +408,21 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
 
 /**
  * The packets of a broker as the stream that the library reads, in slices, so that a flood leaves time for other work. The
- * connection ends where a packet is too long, before it is in memory; where a message comes with QoS 2, which zapd never asks
- * for, since the library keeps each until the broker releases it; and where the broker does not read.
+ * connection ends where a packet is too long, before it is in memory, and where a message comes with QoS 2, which zapd never asks
+ * for, since the library keeps each until the broker releases it.
  */
 function packetStream(socket: net.Socket): Duplex {
   let cause: Error | undefined;
   socket.on("error", (error) => {
     cause = error;
   });
-  const send = (bytes: Buffer, done: (error: Error | null) => void) => {
-    socket.write(bytes);
-    done(socket.writableLength > maxUnreadBytes ? new Error("The broker does not read") : null);
+  const send = (bytes: Buffer, done: () => void) => {
+    if (socket.write(bytes)) return done();
+    const sent = () => {
+      socket.off("drain", sent).off("close", sent);
+      done();
+    };
+    socket.on("drain", sent).on("close", sent);
   };
   const stream = new Duplex({
     allowHalfOpen: false,

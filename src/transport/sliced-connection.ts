@@ -117,8 +117,9 @@ export class SlicedConnection<Frame> {
     if (now >= this.#sliceEnds) [this.#read, this.#sliceEnds] = [0, now + slice.ms];
     let frame = this.#waiting ?? this.#next();
     this.#waiting = undefined;
-    for (; frame !== undefined && this.isOpen; frame = this.#next()) {
+    for (; frame !== undefined; frame = this.#next()) {
       take(frame);
+      if (!this.isOpen) return;
       this.#read += Math.max(1, bytesOf(frame) / 1024);
       const after = performance.now();
       if (this.#read < slice.frames && after < this.#sliceEnds) continue;

@@ -33,7 +33,7 @@ export async function connectSocket(
     const done = (error?: ZapdError) => {
       clearTimeout(timer);
       signal.removeEventListener("abort", aborted);
-      socket.removeAllListeners();
+      unwatch();
       if (!error) return resolve(socket);
       socket.on("error", () => {});
       socket.destroy();
@@ -44,21 +44,33 @@ export async function connectSocket(
       () => done(unreachable(address, `no answer within ${timeoutMs / 1_000} s`, "timeout")),
       timeoutMs,
     );
-    const watch = () => {
-      socket.once("error", (error) => {
-        const code = systemCode(error);
-        done(tlsErrors.test(code) ? withoutTls(code) : unreachable(address, ...failureOf(code, address.host), error));
-      });
-      socket.once("close", () => done(unreachable(address, "it closed the connection", "closed")));
+    const failed = (error: Error) => {
+      const code = systemCode(error);
+      done(tlsErrors.test(code) ? withoutTls(code) : unreachable(address, ...failureOf(code, address.host), error));
     };
+    const closed = () => done(unreachable(address, "it closed the connection", "closed"));
+    const watch = () => void socket.once("error", failed).once("close", closed);
+    const unwatch = () => void socket.off("error", failed).off("close", closed);
     watch();
     socket.once("connect", () => {
       if (!secure) return done();
-      socket.removeAllListeners();
+      unwatch();
       // Sets before 2018 speak TLS 1.0 or 1.1 at most (smart-tvs.md 1.3); their certificate is compared with the pinned one. With its own
       // `ca`, a connection resumes no session of another: Deno 2.9.5 keeps them by host, and would show the certificate of another port.
       // It also keeps a TLS socket that was never connected for ever: TLS begins over a connection.
-      socket = tls.connect({ socket, ...secure, ca: [], rejectUnauthorized: false, minVersion: "TLSv1" });
+      const options: tls.ConnectionOptions = {
+        ...target,
+        socket,
+        ...secure,
+        ca: [],
+        rejectUnauthorized: false,
+        minVersion: "TLSv1",
+      };
+      try {
+        socket = tls.connect(options);
+      } catch (error) {
+        return done(badKey(error));
+      }
       watch();
       socket.once("secureConnect", () => done());
     });
@@ -75,6 +87,7 @@ const closeTimeoutMs = 1_000;
  * MSG_NOSIGNAL, by a SIGPIPE (players.md 7.1: notifications, and a close frame after our FIN; ran).
  */
 export function hangUp(socket: net.Socket): void {
+  socket.on("error", () => {});
   socket.end();
   socket.resume();
   setTimeout(() => socket.destroy(), closeTimeoutMs).unref?.();
@@ -151,6 +164,16 @@ function failureOf(code: string, host: string): Failure {
 
 /** The device shares no version, cipher or kind of certificate with the runtime. */
 const tlsErrors = /^(ERR_SSL|ERR_TLS|EPROTO|DEPTH_ZERO|CERT_|UNABLE_TO)/;
+
+/** The key or the certificate of its pairing is damaged. */
+function badKey(cause: unknown): DeviceError {
+  return new DeviceError("device_error", "cannot be connected to with the key of its pairing, which is damaged", {
+    phase: "connect",
+    reason: "protocol",
+    hint: "Pair it again: zapd pair {device}",
+    cause,
+  });
+}
 
 function withoutTls(code: string): DeviceError {
   const failure = { phase: "connect", reason: "protocol" } as const;

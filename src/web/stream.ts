@@ -67,8 +67,12 @@ export function startStream(): void {
     sendToTabs({ say: "hello" });
     const led = channel ? navigator.locks.request(name, { signal }, () => follow(signal)) : follow(signal);
     led.catch(() => {
-      // Unless it was frozen while it waited, the browser refuses the lock, as with blocked cookies: this tab follows alone.
-      if (!signal.aborted) void follow(signal);
+      // It was frozen while it waited.
+      if (signal.aborted) return;
+      // The browser refuses the lock, as with blocked cookies: this tab follows alone.
+      channel?.close();
+      channel = null;
+      void follow(signal);
     });
   };
   document.addEventListener("resume", join);

@@ -63,13 +63,19 @@ test("a code: asked for with its shape and the time that is left; a wrong one ma
   expect([set.typed, await access()]).toEqual([["314159", "271828"], "full"]);
 });
 
-test("a code: Ctrl-C takes it from the screen of the set, and so does the end of the terminal", async () => {
-  for (const end of ["SIGINT", "SIGHUP"] as const) {
+test("a code: Ctrl-C takes it from the screen of the set, and so do SIGHUP and the end of the terminal", async () => {
+  for (const [end, ends] of [
+    ["SIGINT", (screen) => screen.type("\x03")],
+    ["SIGHUP", (screen) => screen.kill("SIGHUP")],
+    // It ends the command by its signal, or by the input that is no more.
+    [/^(?:1|129|SIGHUP)$/, (screen) => void screen.hangUp()],
+  ] as readonly (readonly [string | RegExp, (screen: InTerminal) => void])[]) {
     const screen = pair();
     await screen.shows("Code (");
-    screen.type(end === "SIGINT" ? "2718\x03" : "2718");
-    if (end !== "SIGINT") screen.kill(end);
-    expect([await screen.ended, set.showing]).toEqual([end, false]);
+    screen.type("2718");
+    ends(screen);
+    expect(`${await screen.ended}`).toMatch(end);
+    await until("nothing is shown any more", () => !set.showing);
   }
   expect(await access()).toBe("unpaired");
 });

@@ -172,11 +172,13 @@ test("its state counts only where no other endpoint has one, even if it is pushe
 });
 
 test("what one endpoint has paused does not hide what another plays", () => {
-  const source = (status: string) => ({ state: { playback: { status } }, pushed: new Set<string>() });
-  const paused = { ...source("paused"), pushed: new Set(["playback"]) };
+  const source = (status: string) => ({ state: { playback: { status } }, pushed: new Set(["playback"]) });
+  const paused = source("paused");
   const playing = source("playing");
   expect(mergeStates<object>(paused, playing)).toEqual(playing.state);
   expect(mergeStates<object>(playing, paused)).toEqual(playing.state);
+  // What was polled may be from before.
+  expect(mergeStates<object>(paused, { ...playing, pushed: new Set() })).toEqual(paused.state);
   expect(mergeStates<object>(paused, { ...playing, isPartial: true })).toEqual(paused.state);
 });
 

@@ -7,6 +7,7 @@ import { notify } from "../../src/devices/controls.ts";
 import { setVolume } from "../../src/devices/volume.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { type PollTarget, Watch } from "../../src/devices/watch.ts";
+import { stateParts } from "../../src/platforms/platform.ts";
 import { asleep, idle as idlePlatform } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
@@ -72,6 +73,14 @@ test("one that pushes what plays is not asked for nothing in between, but at onc
   expect(await pass(12_000)).toEqual(["app+volume", "app+volume"]);
   watch.hintReceived();
   expect(await pass(100)).toEqual([""]);
+  watch.stop();
+});
+
+test("one that pushes all of it is only asked every two minutes whether it is still there, and stays connected", async () => {
+  const { watch, pass } = watchOf(idle, "full", undefined, new Set(stateParts));
+  watch.subscribe();
+  await pass(50);
+  expect(await pass(250_000)).toEqual(["", ""]);
   watch.stop();
 });
 

@@ -123,6 +123,29 @@ tracedTest("a file that the system cannot read at the start stays in its place, 
   }
 });
 
+tracedTest("nor is a damaged file given up while its backup cannot be read", async () => {
+  const path = fileOf("devices.json");
+  writeFileSync(path, "{");
+  const registry = JSON.stringify(new URL("../../src/devices/registry.ts", import.meta.url).pathname);
+  const opening = `await (await import(${registry})).Registry.open({ path: ${JSON.stringify(path)}, damaged() {} })`;
+  const words = [
+    "-f",
+    "-qq",
+    "-o",
+    "/dev/null",
+    "-P",
+    `${path}.bak`,
+    "-e",
+    "trace=openat",
+    "-e",
+    "inject=openat:error=EMFILE",
+  ];
+  const code = `${opening}.catch((error) => console.log(error.code, error.message))`;
+  const { stdout } = spawnSync("strace", [...words, process.execPath, "-e", code]);
+  expect(String(stdout)).toMatch(/^storage_error .*devices\.json\.bak could not be read \(EMFILE\)/);
+  expect(readFileSync(path, "utf8")).toBe("{");
+});
+
 tracedTest(
   "a config that the system cannot read now ends a start as a failure, which a service manager tries again",
   async () => {

@@ -214,6 +214,18 @@ describe("a failure", () => {
     await listener.stop();
   });
 
+  test("of TLS with a damaged key asks for a new pairing", async () => {
+    const listener = await listening(net.createServer());
+    const address = { host: "127.0.0.1", port: listener.port };
+    const error = await connectSocket(address, { key: "x", cert: "x" }, never).catch((thrown) => thrown);
+    expect(error).toMatchObject({
+      code: "device_error",
+      reason: "protocol",
+      hint: "Pair it again: zapd pair {device}",
+    });
+    await listener.stop();
+  });
+
   test("other words and hidden secrets leave it as it is", () => {
     const error = wrongDevice("192.0.2.1");
     const log = createLog({ level: "error", format: "text", colour: false, write() {} });

@@ -63,9 +63,12 @@ export function kodiControls(device: KodiDevice): Controls {
  * to that of PulseAudio (CAESinkPULSE::SetVolume); it keeps the one after that.
  */
 function setLevel(device: KodiDevice, volume: number, signal: AbortSignal): Promise<void> {
+  let hasShown = false;
   const isTakenBack = async () => {
     const shown = await device.read("Application.GetProperties", { properties: ["volume"] }, signal).catch(() => null);
-    return shown !== null && shown["volume"] !== volume;
+    if (shown === null) return false;
+    hasShown ||= shown["volume"] === volume;
+    return hasShown && shown["volume"] !== volume;
   };
   return inParts(async (next) => {
     await device.command("Application.SetVolume", { volume }, signal);
