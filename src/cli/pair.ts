@@ -36,12 +36,13 @@ export async function pair(context: Context): Promise<void> {
   if (context.flag("cancel")) return cancel(context, id, name);
   const isAsking = pin === undefined && !wantsPassword;
   if (isAsking) context.say(printable(`asking ${name}; if it shows a request, accept it there within a minute …`));
-  const enter = (typed: Credentials, untilAnswered = false, signal?: AbortSignal) =>
+  // Before the time of `--timeout` is over; with a signal until that aborts, as the user may have typed for longer.
+  const enter = (typed: Credentials, signal?: AbortSignal) =>
     call(
       context,
       "pairDevice",
       { id, body: { host, user, platform: context.option("platform"), ...typed }, ...(signal && { signal }) },
-      { untilAnswered, ...(isAsking && { quiet: true }) },
+      { untilAnswered: signal !== undefined, ...(isAsking && { quiet: true }) },
     );
   // A pipe holds the password already. A person is asked only after the device has asked for one.
   const piped = wantsPassword && process.stdin.isTTY !== true ? (await readHidden("")) || undefined : undefined;
@@ -54,12 +55,11 @@ export async function pair(context: Context): Promise<void> {
   const stopped = new AbortController();
   const removeHandler = onSignal(endingSignals(), (signal) => stopped.abort(signal));
   const signal = AbortSignal.any([stopped.signal, AbortSignal.timeout(secondsLeft(first.data) * 1_000)]);
-  // The time of `--timeout` may have ended while the user typed.
   const pending: PendingPairing = {
     name,
     step: first.data,
     signal,
-    enter: (typed) => enter(typed, true, stopped.signal),
+    enter: (typed) => enter(typed, stopped.signal),
   };
   try {
     done(await (first.data.step === "code" ? askCode(pending) : askLogin(pending, user, wantsPassword)));

@@ -65,13 +65,13 @@ function pathOf(what: string, scheme: string | undefined): string {
 }
 
 async function playFile(context: Context, path: string, type: string | null): Promise<number> {
-  const stopped = new AbortController();
   const progress = progressOn(stderr());
   const file = await ServedFile.open(path, type);
   let listener: PeerListener | undefined;
   try {
     const device = (await call(context, "getDevice", { id: context.device }, { quiet: true })).data;
     listener = await serve(file, device);
+    const stopped = new AbortController();
     // To the end of the process: the second signal of one Ctrl-C may come last.
     onSignal(endingSignals(), (signal) => stopped.abort(signal));
     const played = new FilePlayback(context, file, device, progress, stopped.signal);

@@ -105,15 +105,20 @@ tracedTest("R6 R11 killed while damaged devices are restored, a daemon has them 
   }
 });
 
+/** The words of strace for a program in which a call on a file fails: `openat:error=EIO`. */
+function failing(path: string, inject: string): string[] {
+  const [call] = inject.split(":");
+  return ["-f", "-qq", "-o", "/dev/null", "-P", path, "-e", `trace=${call}`, "-e", `inject=${inject}`];
+}
+
 tracedTest("a file that the system cannot read at the start stays in its place, since it may be valid", async () => {
   const path = fileOf("credentials.json");
   const good = readFileSync(path, "utf8");
   const store = JSON.stringify(new URL("../../src/devices/credentials.ts", import.meta.url).pathname);
   const opening = `await (await import(${store})).Credentials.open({ path: ${JSON.stringify(path)}, damaged() {}, hide() {} })`;
   for (const inject of ["openat:error=EMFILE", "openat:error=EIO", "read:error=EIO", "statx:error=ENOMEM"]) {
-    const words = ["-f", "-qq", "-o", "/dev/null", "-P", path, "-e", `trace=${inject.split(":")[0]}`];
     const code = `${opening}.catch((error) => console.log(error.code, error.message))`;
-    const { stdout } = spawnSync("strace", [...words, "-e", `inject=${inject}`, process.execPath, "-e", code]);
+    const { stdout } = spawnSync("strace", [...failing(path, inject), process.execPath, "-e", code]);
     expect([inject, String(stdout)]).toEqual([
       inject,
       expect.stringMatching(/^storage_error .*credentials\.json could/),
@@ -128,20 +133,13 @@ tracedTest("nor is a damaged file given up while its backup cannot be read", asy
   writeFileSync(path, "{");
   const registry = JSON.stringify(new URL("../../src/devices/registry.ts", import.meta.url).pathname);
   const opening = `await (await import(${registry})).Registry.open({ path: ${JSON.stringify(path)}, damaged() {} })`;
-  const words = [
-    "-f",
-    "-qq",
-    "-o",
-    "/dev/null",
-    "-P",
-    `${path}.bak`,
-    "-e",
-    "trace=openat",
-    "-e",
-    "inject=openat:error=EMFILE",
-  ];
   const code = `${opening}.catch((error) => console.log(error.code, error.message))`;
-  const { stdout } = spawnSync("strace", [...words, process.execPath, "-e", code]);
+  const { stdout } = spawnSync("strace", [
+    ...failing(`${path}.bak`, "openat:error=EMFILE"),
+    process.execPath,
+    "-e",
+    code,
+  ]);
   expect(String(stdout)).toMatch(/^storage_error .*devices\.json\.bak could not be read \(EMFILE\)/);
   expect(readFileSync(path, "utf8")).toBe("{");
 });
@@ -150,21 +148,12 @@ tracedTest(
   "a config that the system cannot read now ends a start as a failure, which a service manager tries again",
   async () => {
     const path = join(folder, "config.toml");
-    const words = [
-      "-f",
-      "-qq",
-      "-o",
-      "/dev/null",
-      "-P",
-      path,
-      "-e",
-      "trace=openat",
-      "-e",
-      "inject=openat:error=EMFILE",
-    ];
     const env = { ...process.env, ZAPD_STATE_DIR: join(folder, "state") };
     const program = [process.execPath, join(root, "src/main.ts"), "serve", "--config", path];
-    const { status, stderr } = spawnSync("strace", [...words, ...program], { env, encoding: "utf8" });
+    const { status, stderr } = spawnSync("strace", [...failing(path, "openat:error=EMFILE"), ...program], {
+      env,
+      encoding: "utf8",
+    });
     expect([status, stderr]).toEqual([1, expect.stringContaining("config.toml could not be read (EMFILE)")]);
   },
 );

@@ -54,7 +54,7 @@ export const targets = {
   R8: "the disk reports errors: reported, rolled back, and the next write works",
   R9: "the disk is full: reads and keys go on",
   R10: "the disk is read-only: zapd starts, warns, and controls devices",
-  R11: "damaged files: kept aside; the devices are those before the last change, other files begin empty; a broken config prevents the start",
+  R11: "a damaged registry or cache: the bad file is kept aside, the last good backup loaded, the cache rebuilt; a bad config: no start",
   R12: "a port in use, a socket that was left behind: reported, or cleaned up",
   R13: "the clock jumps: no deadline early or late",
   R14: "the machine sleeps: late commands are reported, never sent",
