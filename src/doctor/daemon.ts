@@ -1,12 +1,12 @@
 /** Checks of the daemon itself: whether it runs, its port, its socket, its config and its state folder. */
 
 import { randomBytes } from "node:crypto";
-import { access, constants, lstat, readdir, readlink, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { access, constants, lstat, readdir, readlink, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode } from "../api/errors.ts";
 import { operationRoutes } from "../api/routes.ts";
 import { redactConfig } from "../config/schema.ts";
-import { longestSocketPath } from "../system/files.ts";
+import { longestSocketPath, tryRemove } from "../system/files.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
 import { version } from "../system/version.ts";
 import {
@@ -206,7 +206,7 @@ async function tryToWrite(folder: string): Promise<string | null> {
   } catch (error) {
     return systemCode(error) || "unknown";
   } finally {
-    await rm(path, { force: true }).catch(() => {});
+    tryRemove(path);
   }
 }
 

@@ -1,9 +1,9 @@
 /** The token for `/mcp`: 32 random bytes in a file that only its owner can read. */
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { link, rm, writeFile } from "node:fs/promises";
+import { link, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { makeFolder, readUtf8, temporaryFor, writeAtomically } from "../system/files.ts";
+import { makeFolder, readUtf8, temporaryFor, tryRemove, writeAtomically } from "../system/files.ts";
 import { checkOwned } from "../system/owners.ts";
 import { mcpTokenFile } from "../system/state-folder.ts";
 
@@ -68,7 +68,7 @@ async function makeToken(state: string): Promise<string> {
     if (existing !== null) return existing;
     throw unreadable(path, error);
   } finally {
-    await rm(temporary, { force: true }).catch(() => {});
+    tryRemove(temporary);
   }
 }
 
