@@ -113,15 +113,15 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     expect(await window()).toBe(before);
     await setFolder(real.pictures.shots);
     const home = await shown("/screenshot");
-    expect([home.type, home.pixels]).toEqual(["image/png", [1_280, 720]]);
+    expect([home.type, home.pixels]).toEqual(["image/png", [640, 360]]);
     expect(await can()).toContain("screenshot");
     await open(real.pictures.film);
     await until("it fills the screen", async () => (await window()) === 12_005);
     const film = await shown("/screenshot");
-    expect([film.pixels, film.bytes.equals(home.bytes)]).toEqual([[1_280, 720], false]);
+    expect([film.pixels, film.bytes.equals(home.bytes)]).toEqual([[640, 360], false]);
     await real.call("Addons.ExecuteAddon", { addonid: real.script, params: ["ok"], wait: false });
     await until("a dialog is open", async () => (await window()) === 12_002);
-    expect((await shown("/screenshot")).pixels).toEqual([1_280, 720]);
+    expect((await shown("/screenshot")).pixels).toEqual([640, 360]);
     await until("the dialog is gone", async () => {
       await real.call("Input.Back");
       return (await window()) !== 12_002;

@@ -157,6 +157,7 @@ else:
 const scriptCode = `import sys, xbmc, xbmcgui
 home = xbmcgui.Window(10000)
 words = sys.argv[1:]
+home.clearProperty("zapdtest.said")
 home.setProperty("zapdtest.script", " ".join(words) or "started")
 what = words[0].split("=")[-1] if words else ""
 said = None
