@@ -3,11 +3,11 @@
  * requests that arrive before that wait.
  */
 import { resolve } from "node:path";
-import { textOf } from "./api/errors.ts";
+import { textOf, type ZapdError } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { socketPath } from "./config/paths.ts";
 import type { Registry } from "./devices/registry.ts";
-import { claimPort, claimSocket, isUnwritable, releaseSocket } from "./runtime/control-socket.ts";
+import { claimPort, claimSocket, isUnwritable, releaseSocket, watchSocket } from "./runtime/control-socket.ts";
 import { currentRuntime, type Listener } from "./runtime/runtime.ts";
 import { createServing } from "./runtime/serving.ts";
 import type { Log } from "./system/log.ts";
@@ -39,6 +39,8 @@ export interface Daemon {
   readonly scanned: Promise<void> | null;
   /** The network interfaces that discovery uses, as configured; none means all of them. */
   interfaces(): readonly string[];
+  /** Resolves once another daemon has the state folder: this one must end at once, and not by `stop`, which writes to it. */
+  readonly lost: Promise<ZapdError>;
   stop(): Promise<void>;
 }
 
@@ -59,8 +61,12 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const runtime = currentRuntime();
   const serving = createServing(() => runtime.optimizeForLoad());
   const listening: Listener[] = [];
+  /** Set once the socket is bound. */
+  let unwatch: (() => void) | undefined;
   const giveUp = async (error: unknown): Promise<never> => {
     serving.refuse();
+    unwatch?.();
+    if (unwatch) releaseSocket(wanted, usual);
     await Promise.all(listening.map((one) => one.end()));
     throw error;
   };
@@ -71,9 +77,17 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     listening.push(await claimPort(place, wanted, () => runtime.listen(place, serving.handler), otherPort));
   }
   let unwritable: string | undefined;
+  const lost = Promise.withResolvers<ZapdError>();
+  const listen = async (path: string) => {
+    const listener = await runtime.listen({ path }, serving.handler);
+    listening.push(listener);
+    return listener;
+  };
   try {
     const by = configured === "" ? undefined : "daemon.socket";
-    listening.push(await claimSocket(wanted, (path) => runtime.listen({ path }, serving.handler), by, usual));
+    const bound = await claimSocket(wanted, listen, by, usual);
+    const failed = (error: unknown) => log.recurring(textOf(error));
+    unwatch = watchSocket(wanted, usual, bound, { listen, failed, lost: lost.resolve });
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven over HTTP without storage and without the command line.
@@ -101,7 +115,9 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     registry: zapd.registry,
     scanned,
     interfaces: () => config.running.discovery.interfaces,
+    lost: lost.promise,
     async stop() {
+      unwatch?.();
       // The socket is the lock of the state folder: it stays until the last file is written.
       for (const one of listening) if (one.port !== null) one.close();
       zapd.windDown();

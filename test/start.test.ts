@@ -137,6 +137,19 @@ describe("an obstacle to the start: exit status 1", () => {
     expect((await daemon.api("GET", "/health")).status).toBe(200);
   });
 
+  test("T16 a daemon whose socket was removed: it makes it again", async () => {
+    const daemon = await startDaemon();
+    const socket = join(daemon.stateFolder, "zapd.sock");
+    for (const times of [1, 2]) {
+      rmSync(socket);
+      const { status, log } = await serve(configOf(await freePort()), daemon.stateFolder, `${times}.toml`);
+      expect([status, log]).toEqual([1, expect.stringContaining("already running")]);
+    }
+    expect([await currentRuntime().isListening(socket), statSync(socket).mode & 0o777]).toEqual([true, 0o600]);
+    expect(await daemon.stop("SIGTERM")).toBe(0);
+    expect(readdirSync(daemon.stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
+  });
+
   test("T16 of eight daemons that start at once, one runs", async () => {
     const ports = await Promise.all(Array.from({ length: 8 }, () => freePort()));
     const outcomes = await Promise.all(
@@ -164,6 +177,19 @@ describe("an obstacle to the start: exit status 1", () => {
     expect(log).not.toMatch(/ at .*\.ts/);
     expect(await Bun.file(join(folder, "state")).text()).toBe("precious");
   });
+});
+
+test("T16 a daemon that is stopped while its state folder is emptied, and another takes it, ends on waking", async () => {
+  const state = join(folder, "state");
+  await serve(configOf(await freePort()), state, "first.toml");
+  const [first, log] = [running[0], logs[0]];
+  first?.kill("SIGSTOP");
+  for (const name of readdirSync(state)) rmSync(join(state, name));
+  expect((await serve(configOf(await freePort()), state, "second.toml")).status).toBeNull();
+  first?.kill("SIGCONT");
+  await until("the first has ended", () => first?.exitCode === 1);
+  expect(log?.()).toMatch(/stopped: zapd is already running with this state folder \(pid \d+\)/);
+  expect(await currentRuntime().isListening(join(state, "zapd.sock"))).toBe(true);
 });
 
 test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no socket", async () => {
@@ -233,6 +259,7 @@ test("T14 T15 under any umask, the socket and all files are 0600, the folders 07
     "/deep/state 700",
     "/deep/state/devices.json 600",
     "/deep/state/zapd.sock 600",
+    "/deep/state/zapd.sock.at 600",
   ]);
   expect(modes(config)).toEqual(["/config.toml 600"]);
 });

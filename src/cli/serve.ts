@@ -41,6 +41,11 @@ export async function serve(context: Context): Promise<number> {
   void started.scanned?.then(() => {
     for (const line of knownLines(started)) log.info(line);
   });
+  void started.lost.then((error) => {
+    log.error(`stopped: ${withHint(error.message, error.hint)}`);
+    removeNote();
+    process.exit(exits.failed);
+  });
   await untilSignal();
   removeNote();
   await started.stop();

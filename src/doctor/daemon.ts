@@ -61,7 +61,10 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
         "That zapd has no control socket, so no command reaches it: only HTTP calls do. End it, and run `zapd serve` in its place",
       );
     if (status?.["socket"] === exam.socket)
-      return fail(text, `The control socket of that zapd, ${path}, was removed: end it, and start it again`);
+      return fail(
+        text,
+        `That zapd makes its control socket, ${path}, again within seconds; if not, end it and start it again`,
+      );
     return fail(text, `That zapd has another socket than ${path}: name it with --socket or --config`);
   }
   return fail(text, "Set daemon.http_port in the config to a free port, or end that program");

@@ -3,13 +3,23 @@
  * over only after a connect has failed, by one starting daemon at a time. File calls are synchronous, because waking a thread
  * takes longer than the call, and nothing else is to be done yet.
  */
-import { chmodSync, closeSync, lstatSync, openSync, realpathSync, rmSync, type Stats, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isOwnFile, longestSocketPath, makeFolder, readRegularFile, tryRemove } from "../system/files.ts";
 import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
-import { currentRuntime } from "./runtime.ts";
+import { currentRuntime, type Listener } from "./runtime.ts";
 
 /** A daemon that is still opening its state answers only after that. */
 const askTimeoutMs = 1_500;
@@ -18,11 +28,14 @@ const startupOverlapMs = 600;
 const takeoverMs = 5_000;
 /** A daemon that was killed while starting leaves its lock file, which is ignored after this. */
 const staleLockMs = 3_000;
+/** How often a daemon looks for its socket. Where somebody has removed it, it is there again after two looks. */
+const watchEveryMs = 500;
+const comesBackMs = 3 * watchEveryMs;
 
 /**
  * Binds the socket with `listen`, 0600. Fails where the path is too long, a daemon runs, or something else is in its place.
  * `by`: the setting that names the path, where it is not in the state folder. `usual`: the path in the state folder. A daemon
- * with its socket elsewhere writes a note beside `usual`, because two daemons of one state would overwrite each other's changes.
+ * writes where its socket is into a note beside `usual`, because two daemons of one state would overwrite each other's changes.
  */
 export async function claimSocket<T>(
   path: string,
@@ -47,6 +60,9 @@ export async function claimSocket<T>(
     locks.push(`${socket}.starting`);
   };
   let holder: string | undefined;
+  const noted = notedAt(usual);
+  if (noted !== undefined && !existsSync(noted))
+    await until(() => isHeld(noted), { timeoutMs: comesBackMs, everyMs: 50 });
   try {
     if (isElsewhere)
       await lock(usual).catch((error: unknown) => {
@@ -62,7 +78,7 @@ export async function claimSocket<T>(
     }
     holder = await holderOf(path, usual);
     if (holder === undefined) {
-      if (isElsewhere) noteAt(usual, path);
+      noteAt(usual, path);
       return await bind(path, listen);
     }
   } finally {
@@ -85,6 +101,52 @@ export async function claimSocket<T>(
   removeNote(usual);
   if (holder === notedAt(usual)) throw await alreadyRunningError(holder, status);
   return claimSocket(path, listen, by, usual);
+}
+
+/**
+ * Watches a bound socket: one that somebody has removed is bound again with `listen`, so that commands and other daemons find
+ * it. `failed` gets why that is not possible; `lost` is called once another daemon has the path, and so the state.
+ * Gives the function that ends the watch.
+ */
+export function watchSocket(
+  path: string,
+  usual: string,
+  bound: Listener,
+  to: { listen(path: string): Promise<Listener>; failed(error: unknown): void; lost(error: ZapdError): void },
+): () => void {
+  let listener: Listener | undefined = bound;
+  let own = statsOf(path)?.ino;
+  const check = async () => {
+    const found = statsOf(path);
+    if (found && (!found.isSocket() || found.ino === own)) return;
+    if (found && (await isHeld(path))) {
+      const status = await askStatus(path);
+      // Some file systems change the number of a file.
+      if (typeof status.pid === "number" && status.pid !== process.pid)
+        to.lost(await alreadyRunningError(path, status));
+    } else if (listener) {
+      // Closing removes the file at the path, under Deno some moments later: the next check binds.
+      listener.close();
+      listener = undefined;
+      own = undefined;
+    } else {
+      noteAt(usual, path);
+      listener = await bind(path, to.listen);
+      own = statsOf(path)?.ino;
+    }
+  };
+  let isChecking = false;
+  const timer = setInterval(() => {
+    if (isChecking) return;
+    isChecking = true;
+    void check()
+      .catch(to.failed)
+      .finally(() => {
+        isChecking = false;
+      });
+  }, watchEveryMs);
+  timer.unref();
+  return () => clearInterval(timer);
 }
 
 /** The socket of the daemon that has this path or this state; `undefined` where none listens. */

@@ -29,7 +29,7 @@ beforeAll(async () => {
   await introduce(daemon, sets);
   for (const turn of [1, 2]) for (const writer of writers) await writer.change(daemon, sets, turn);
   await daemon.stop("SIGKILL");
-  rmSync(join(sound, "state", "zapd.sock"));
+  for (const name of ["zapd.sock", "zapd.sock.at"]) rmSync(join(sound, "state", name));
 });
 afterAll(async () => {
   await daemon?.dispose();
