@@ -2,6 +2,7 @@
 import { exits } from "../api/errors.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { endingSignals } from "./signals.ts";
 
 /** Whether stdin is a terminal, where a person can answer. */
 export function canAsk(): boolean {
@@ -66,6 +67,13 @@ async function readTypedLine(
   };
   const onAbort = () => reject(signal?.reason);
   const onGone = () => reject(new CommandError("the terminal is gone", exits.failed));
+  // A caller with a `signal` handles the others itself; without, a terminal would be left that shows nothing typed.
+  const signals = signal ? [] : endingSignals();
+  const onSignal = (name: NodeJS.Signals) => {
+    stdin.setRawMode(false);
+    process.kill(process.pid, name);
+  };
+  for (const name of signals) process.once(name, onSignal);
   // Before the prompt, so that keys typed at once are not echoed.
   stdin.setRawMode(true);
   stdin.on("data", onData);
@@ -83,6 +91,7 @@ async function readTypedLine(
   } finally {
     clearInterval(timer);
     signal?.removeEventListener("abort", onAbort);
+    for (const name of signals) process.off(name, onSignal);
     stdin.off("data", onData);
     stdin.off("end", onGone);
     try {

@@ -117,6 +117,14 @@ test.skipIf(noJobs !== null)("what is accepted at the set is waited for, and Ctr
   await until("nothing is shown any more", () => !set.showing);
 });
 
+test.skipIf(noJobs !== null)("a password that is typed hidden: a signal leaves the terminal as it was", async () => {
+  const set = [...program, "config", "set", "dev.vendor_password", "-"];
+  const terminal = InTerminal.withJobs(["sh", "-c", 'echo "job $$"; exec "$@"', "sh", ...set], options());
+  await terminal.shows("vendor_password: ");
+  process.kill(Number(/job (\d+)/.exec(terminal.text)?.[1]), "SIGHUP");
+  expect(await terminal.end()).toBe("129 cooked");
+});
+
 test("without a terminal it says what to give, and the code that is shown can be given", async () => {
   const { status, stderr } = await piped("");
   expect([status, stderr]).toEqual([
