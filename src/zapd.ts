@@ -24,7 +24,7 @@ import { makeFolder } from "./system/files.ts";
 import { createLog, type Log } from "./system/log.ts";
 import { type Neighbours, neighboursOf } from "./system/neighbours.ts";
 import { checkStateFolder, sweepStateFolder, uploadsIn } from "./system/state-folder.ts";
-import { listenerUrl } from "./system/text.ts";
+import { listenerUrl, withHint } from "./system/text.ts";
 import { version } from "./system/version.ts";
 
 export { type AppDependencies, createApp } from "./server/app.ts";
@@ -120,18 +120,21 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   else damaged(options.unwritable);
   const uploads = uploadsIn(state);
   sweepStateFolder(state);
-  const registry = await Registry.open({ path: join(state, "devices.json"), composition, damaged });
-  const catalog = await Catalog.open({ path: join(state, "apps.json"), damaged });
+  let unsaved: ZapdError | undefined;
+  const wrote = (failure: ZapdError | undefined) => {
+    unsaved = failure;
+  };
+  const fileOf = (name: string) => ({ path: join(state, name), damaged, wrote });
+  const registry = await Registry.open({ ...fileOf("devices.json"), composition });
+  const catalog = await Catalog.open(fileOf("apps.json"));
 
   const credentials = await Credentials.open({
-    path: join(state, "credentials.json"),
-    damaged,
+    ...fileOf("credentials.json"),
     hide: (secret) => log.hide(secret),
   });
 
   const leases = await Leases.open({
-    path: join(state, "leases.json"),
-    damaged,
+    ...fileOf("leases.json"),
     failed: (error) => log.recurring(`The leases could not be saved: ${textOf(error)}`),
   });
 
@@ -224,7 +227,13 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       return examineFrom(places, async (request) => app.fetch(request, { ...ownCall, isUse: false }));
     },
     mcp: () => (mcp ??= openMcp()),
-    warnings: () => [...warnings, ...config.warnings, ...trust.warnings(), ...mqtt.warnings()],
+    warnings: () => [
+      ...warnings,
+      ...(unsaved ? [`The last change was not saved: ${withHint(unsaved.message, unsaved.hint)}`] : []),
+      ...config.warnings,
+      ...trust.warnings(),
+      ...mqtt.warnings(),
+    ],
     mqtt: () => mqtt.status,
   });
   const ownCall: Call = { listener: "tcp", ownProgram: true, withoutIdleLimit() {} };

@@ -907,7 +907,8 @@ const own = {
   health: {
     tag: "daemon",
     summary: "Whether the daemon is healthy",
-    description: "With warnings for people: damaged files, unknown settings, devices on probation.",
+    description:
+      "With warnings for people: damaged files, a change that could not be saved, unknown settings, devices on probation.",
     codes: [],
     data: z.object({
       status: z.literal("ok").describe("Always `ok`: the daemon answers"),

@@ -17,8 +17,8 @@ export interface DevicesFileOptions extends StateFile {
   readonly composition?: Composition;
 }
 
-export async function openDevicesFile(options: Required<DevicesFileOptions>): Promise<Store<Content>> {
-  const { path, damaged, composition } = options;
+export async function openDevicesFile(file: StateFile, composition: Composition): Promise<Store<Content>> {
+  const { path, damaged } = file;
   let bad: readonly unknown[] = [];
   let found: readonly DeviceRecord[] = [];
   const parse = (content: unknown): Content => {
@@ -27,7 +27,7 @@ export async function openDevicesFile(options: Required<DevicesFileOptions>): Pr
     found = bad.length > 0 ? fromBackup(path, read) : [];
     return regroup({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
   };
-  const store = await Store.open<Content>({ path, damaged, parse, backup: true, maxBytes, empty: { devices: [] } });
+  const store = await Store.open<Content>({ ...file, parse, backup: true, maxBytes, empty: { devices: [] } });
   if (bad.length > 0) {
     const aside = await store.keepAside().catch(() => null);
     damaged(damageMessage(path, bad, found.length === bad.length, aside));

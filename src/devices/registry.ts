@@ -67,7 +67,7 @@ export class Registry {
   }
 
   static async open({ composition = noComposition, ...file }: DevicesFileOptions): Promise<Registry> {
-    return new Registry(await openDevicesFile({ composition, ...file }), composition);
+    return new Registry(await openDevicesFile(file, composition), composition);
   }
 
   /** Every record, in the order of adding. */

@@ -15,6 +15,8 @@ export interface StateFile {
   readonly path: string;
   /** Called with a message when the file is damaged: where it is kept, and what is used instead. */
   damaged(problem: string): void;
+  /** Called after each write, with its failure if it failed. */
+  wrote?(failure: ZapdError | undefined): void;
 }
 
 export interface StoreOptions<T> extends StateFile {
@@ -53,6 +55,7 @@ export class Store<T extends object> {
   readonly #path: string;
   readonly #maxBytes: number;
   readonly #backup: boolean;
+  readonly #wrote: StateFile["wrote"];
   #waiting: Waiting<T>[] = [];
   #writing: Promise<void> | undefined;
   #wroteAt = Number.NEGATIVE_INFINITY;
@@ -60,7 +63,7 @@ export class Store<T extends object> {
   #isDamaged: boolean;
 
   private constructor(
-    { path, maxBytes, backup = false }: StoreOptions<T>,
+    { path, maxBytes, backup = false, wrote }: StoreOptions<T>,
     { value, unknown }: Read<T>,
     isDamaged = false,
   ) {
@@ -68,6 +71,7 @@ export class Store<T extends object> {
     this.#path = path;
     this.#maxBytes = maxBytes;
     this.#backup = backup;
+    this.#wrote = wrote;
     this.#value = value;
     this.#unknown = unknown;
   }
@@ -192,6 +196,7 @@ export class Store<T extends object> {
         (error: ZapdError) => error,
       );
       if (!failure) this.#value = next;
+      this.#wrote?.(failure);
     }
     for (const change of applied) change.settle(failure);
   }

@@ -67,6 +67,9 @@ async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void
     expect([writer.file, await writer.read(on)]).toEqual([writer.file, turn]);
     expect(readFileSync(writer.path(on), "utf8")).toBe(files[at] ?? "");
   }
+  expect(await warningsOf(on)).toEqual([
+    expect.stringMatching(/^The last change was not saved: \S+\.json could not be written \(E[A-Z]+\)\. .*disk/),
+  ]);
   sets.roku.forget();
   expect((await on.api("POST", "/devices/roku/remote/key", { key: "up" })).status).toBe(200);
   expect(sets.roku.commands).toEqual(["/keypress/Up"]);
@@ -81,6 +84,8 @@ async function showThatNothingIsWritten(on: Mounted, turn: number): Promise<void
   expect(lines.length).toBeLessThanOrEqual(writers.length + 1);
   expect(unfinishedOn(on)).toEqual(underWay);
 }
+
+const warningsOf = async (on: Mounted): Promise<string[]> => (await on.api("GET", "/health")).body.data.warnings;
 
 function unfinishedOn({ disk, stateFolder }: Mounted): string[] {
   return unfinishedIn(disk, stateFolder);
@@ -108,6 +113,7 @@ for (const [what, { options, fill }] of Object.entries(fillers)) {
         expect([writer.file, await writer.change(daemon, sets, 4)]).toEqual([writer.file, 200]);
         expect(await writer.read(daemon)).toBe(4);
       }
+      expect(await warningsOf(daemon)).toEqual([]);
     },
   );
 }
@@ -138,8 +144,7 @@ for (const [what, prepare] of [
     `R10 on a read-only disk ${what} it starts, warns, and drives what it finds${skipped}`,
     async () => {
       daemon = await startMounted("size=4m", {}, prepare);
-      const { warnings } = (await daemon.api("GET", "/health")).body.data;
-      expect(warnings).toEqual([expect.stringMatching(/state.*EROFS.*nothing can be saved/)]);
+      expect(await warningsOf(daemon)).toEqual([expect.stringMatching(/state.*EROFS.*nothing can be saved/)]);
       expect(daemon.log()).toContain("nothing can be saved");
       const added = await daemon.api("POST", "/devices", { ...sets.roku.address, name: "roku" });
       expect([added.status, added.body.error.code]).toEqual([500, "storage_error"]);
