@@ -133,7 +133,8 @@ async function upgrade(socket: net.Socket, request: string, key: string, signal:
 /** What is wrong with the answer to an upgrade; `null` where it is right. */
 function upgradeProblem(head: string, key: string): string | null {
   const [first = "", ...lines] = head.split("\r\n");
-  const status = /^HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
+  // A port that serves bare JSON, too, may send messages before it has read that this is a WebSocket (players.md 7.1).
+  const status = /^(?:\{[^\r]*\}\s*)?HTTP\/1\.1 (\d{3})(?: |$)/.exec(first)?.[1];
   if (status === undefined) return "answered with something that is not HTTP";
   if (status !== "101") return `refused to open a WebSocket: it answered ${status}`;
   const header = (name: string) =>

@@ -49,6 +49,14 @@ describe.each([
     await until("it is hung up on", async () => (await one.peer).gone);
   });
 
+  test("answered after messages of the bare protocol at the same port succeeds, and they are dropped", async () => {
+    const before = '{"method":"Player.OnPlay"}{\n  "method": "HTTP/1.1 200"\n}\n';
+    const one = await device((socket, head) => socket.write(before + opened(head)));
+    const { line, texts } = await openLine(secure, one.port);
+    expect([line.open, texts]).toEqual([true, []]);
+    line.destroy();
+  });
+
   test.each([301, 302, 303, 307, 308])("answered with a redirect (%p) leads nowhere", async (status) => {
     const other = await device();
     const place = `${secure ? "wss" : "ws"}://127.0.0.1:${other.port}/`;
