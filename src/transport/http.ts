@@ -96,7 +96,7 @@ export class DeviceHttp {
 
   /** A GET, or a POST with a body; sent once more when the connection was closed without an answer. */
   read(path: string, signal: AbortSignal, options: ReadOptions = {}): Promise<Answer> {
-    const limit = this.#limitOf();
+    const limit = this.#limitOf(options);
     const work = async (within: AbortSignal) => {
       let hasTurn = false;
       const begin = () => {

@@ -76,7 +76,7 @@ function describeRoku(facts: Facts, memory: RokuMemory): Description {
 
 function connectRoku(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>): Connection {
   const ecp = new Ecp(target, platformHost, emit, () => keysOf(target.facts, target.memory).has("power-on"));
-  const apps = new RokuApps(ecp, () => target.memory.developer === true);
+  const apps = new RokuApps(ecp, platformHost, () => target.memory.developer === true);
   const developer = connectDeveloper(target, ecp, apps, platformHost, emit);
   return {
     state: new RokuState(ecp, target),

@@ -3,7 +3,7 @@ import { hasCode, ZapdError } from "../../api/errors.ts";
 import { inParts, unlessSlept } from "../../system/clock.ts";
 import { sleep, until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
-import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
+import { type Confirmed, type DeepLink, noEffect, type PlatformApp, type PlatformHost } from "../platform.ts";
 import { accessHint, type Ecp, paths } from "./ecp.ts";
 import { readActiveApp, readApps } from "./protocol.ts";
 
@@ -23,16 +23,20 @@ const linkNames: ReadonlyMap<string, string> = new Map([
 
 export class RokuApps {
   readonly #ecp: Ecp;
+  readonly #platformHost: PlatformHost;
   /** `exit-app` needs developer mode (1.8). */
   readonly #mayExit: () => boolean;
 
-  constructor(ecp: Ecp, mayExit: () => boolean) {
+  constructor(ecp: Ecp, platformHost: PlatformHost, mayExit: () => boolean) {
     this.#ecp = ecp;
+    this.#platformHost = platformHost;
     this.#mayExit = mayExit;
   }
 
   async list(signal: AbortSignal): Promise<PlatformApp[]> {
-    const text = await this.#ecp.document(paths.apps, "list its apps", signal);
+    // Twice the time of other answers: ten seconds by default (SECURITY.md 4).
+    const timeoutMs = 2 * this.#platformHost.requestTimeoutMs();
+    const text = await this.#ecp.document(paths.apps, "list its apps", signal, { timeoutMs });
     if (text === null) throw new ZapdError("unsupported_operation", "has no list of apps");
     return readApps(text);
   }

@@ -92,6 +92,12 @@ test("after a power key the kept connections are not used again: a set that goes
   expect(home?.connection).not.toBe(off?.connection);
 });
 
+test("the list of apps has twice the time of other answers: ten seconds by default (SECURITY.md 4)", async () => {
+  const set = await startHttpDevice(({ target }) => (target === paths.apps ? "hang" : answer(200, info)));
+  const { connection } = await lineTo(roku, set, { lead: set.address, timeout: 500 });
+  expect((await failure(has(connection.apps?.list)(never))).message).toContain("did not answer within 1 s");
+});
+
 test.each([
   ["pause", paths.mediaPlayer, '<player state="play"/>'],
   ["stop", paths.activeApp, '<active-app><app id="12">Netflix</app></active-app>'],
