@@ -59,6 +59,8 @@ export class Bridge {
   readonly #devices = new Map<string, Device>();
   readonly #topics: SiteTopics;
   readonly #homeAssistant: HomeAssistant;
+  /** Why the id of the site is not kept. */
+  readonly #unkept: BusError | undefined;
   #bus: Bus | undefined;
   /** The connection over which the status was published: commands are subscribed to, and no other daemon has this site. */
   #served: Bus | undefined;
@@ -71,8 +73,9 @@ export class Bridge {
   readonly #snapshot = Promise.withResolvers<void>();
   #work: Promise<unknown> = Promise.resolve();
 
-  private constructor(options: BridgeOptions, topics: SiteTopics) {
+  private constructor(options: BridgeOptions, topics: SiteTopics, unkept: BusError | undefined) {
     this.#options = options;
+    this.#unkept = unkept;
     this.#topics = topics;
     const api = insideClient("mqtt", (request) => options.ask(request, true));
     // Nobody asks for what the bridge reads by itself: a found device that nobody uses gives way (SECURITY.md T30).
@@ -91,14 +94,15 @@ export class Bridge {
   /** Determines the site. Connects only with `start`. */
   static async open(options: BridgeOptions): Promise<Bridge> {
     const { settings, state, log } = options;
-    const site = settings.site || (await siteOf(state, log));
-    return new Bridge(options, topicsOf(settings.prefix, site));
+    const { site, unkept } = await siteOf(settings, state);
+    if (unkept) log.warn(`MQTT: ${withHint(unkept.message, unkept.hint)}`);
+    return new Bridge(options, topicsOf(settings.prefix, site), unkept);
   }
 
   get status(): BridgeStatus {
-    const { refused } = this.#retained;
-    if (!refused || this.#status.problem !== null) return this.#status;
-    return { ...this.#status, problem: refused.message, hint: refused.hint ?? null };
+    const why = this.#retained.refused ?? this.#unkept;
+    if (!why || this.#status.problem !== null) return this.#status;
+    return { ...this.#status, problem: why.message, hint: why.hint ?? null };
   }
 
   start(): void {
@@ -314,13 +318,14 @@ export class Bridge {
   }
 }
 
-async function siteOf(state: string, log: Log): Promise<string> {
+async function siteOf(settings: MqttSettings, state: string): Promise<{ site: string; unkept?: BusError }> {
+  if (settings.site) return { site: settings.site };
   try {
-    return await ownSite(state);
-  } catch (error) {
-    log.warn(
-      `MQTT: the id of this site could not be read or saved, so it will change with the next restart: ${textOf(error)}`,
-    );
-    return crypto.randomUUID();
+    return { site: await ownSite(state) };
+  } catch (cause) {
+    const problem = `The id of this site could not be read or saved, so it will change with the next restart: ${textOf(cause)}`;
+    const hint =
+      "Make mqtt.json in the state folder a regular file (no link), or name the site: zapd config set mqtt.site NAME";
+    return { site: crypto.randomUUID(), unkept: new BusError("settings", problem, { hint, cause }) };
   }
 }

@@ -1,6 +1,6 @@
 /** Without a broker nothing of MQTT is loaded; with one the settings count as they change. */
 import { expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { configOf } from "../../src/config/schema.ts";
@@ -100,6 +100,14 @@ test("a bridge that has not read the devices yet can be stopped", async () => {
   await Bun.sleep(10);
   await bridge.stop();
   expect(bridge.status).toMatchObject({ state: "connecting", problem: null });
+});
+
+test("a link in the place of the id of its site is left where it is, and told", async () => {
+  symlinkSync("elsewhere", join(folder(), "mqtt.json"));
+  const { mqtt: settings } = configOf({ mqtt: { url: "mqtt://127.0.0.1:1" } });
+  const { status } = await Bridge.open({ ...options(), settings });
+  expect(status.problem).toContain("could not be read or saved, so it will change with the next restart");
+  expect(status.hint).toContain("a regular file (no link)");
 });
 
 test("a bridge that is stopped while it subscribes says last that its site is offline", async () => {
