@@ -86,7 +86,11 @@ export async function connectBus(broker: Broker, options: ConnectOptions): Promi
 
 async function connect(broker: Broker, { clientId, will, signal }: ConnectOptions, version: Version): Promise<Bus> {
   const socket = await dial(broker, signal);
-  const client = new Client(() => packetStream(socket), {
+  let unwanted: BusError | undefined;
+  const refuse = (what: string, hint: string) => {
+    unwanted = sentUnwanted(what, hint, broker);
+  };
+  const client = new Client(() => packetStream(socket, refuse), {
     protocolVersion: version,
     protocolId: "MQTT",
     clientId,
@@ -131,7 +135,7 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
   client.on("close", () => {
     signal?.removeEventListener("abort", aborted);
-    const reason = why ?? closed(broker, isConnected ? seeLog : closedHint(broker));
+    const reason = why ?? ((isConnected && unwanted) || closed(broker, isConnected ? seeLog : closedHint(broker)));
     reject(reason);
     end(reason);
   });
@@ -409,9 +413,13 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
 /**
  * The packets of a broker as the stream that the library reads, in slices, so that a flood leaves time for other work. The
  * connection ends where a packet is too long, before it is in memory, and where a message comes with QoS 2, which zapd never asks
- * for, since the library keeps each until the broker releases it.
+ * for, since the library keeps each until the broker releases it. `refuse` is told before.
  */
-function packetStream(socket: net.Socket): Duplex {
+function packetStream(socket: net.Socket, refuse: (what: string, hint: string) => void): Duplex {
+  const leave = (what: string, hint: string): never => {
+    refuse(what, hint);
+    throw new Error(what);
+  };
   let cause: Error | undefined;
   socket.on("error", (error) => {
     cause = error;
@@ -443,13 +451,19 @@ function packetStream(socket: net.Socket): Duplex {
       done(error);
     },
   });
-  const packets = new FrameSplitter({ readHead, headBytes: maxHeadBytes, maxBytes: maxPacketBytes });
+  const readShortHead = (bytes: Buffer) => {
+    const head = readHead(bytes);
+    return head && head.body > maxPacketBytes
+      ? leave(`a packet of more than ${maxPacketBytes} bytes`, limitPackets)
+      : head;
+  };
+  const packets = new FrameSplitter({ readHead: readShortHead, headBytes: maxHeadBytes, maxBytes: maxPacketBytes });
   new SlicedConnection<Buffer>(socket, {
     slice: { ms: 20, frames: 400 },
     split: (piece) => packets.push(piece),
     bytesOf: (packet) => packet.length,
     take(packet) {
-      if (((packet[0] ?? 0) & 0xf4) === 0x34) throw new Error("sent a message with QoS 2");
+      if (((packet[0] ?? 0) & 0xf4) === 0x34) leave("a message with QoS 2, which zapd does not ask for", updateBroker);
       stream.push(packet);
     },
     onEnd() {
@@ -582,6 +596,14 @@ function protocolError(cause: unknown, { url }: Broker): BusError {
     hint: "If it is Mosquitto, raise message_size_limit to 262144, or remove it. For another broker, see its log",
     cause,
   });
+}
+
+const limitPackets = `Limit what the broker takes from the clients that publish to zapd's topics (Mosquitto: max_packet_size ${maxPacketBytes})`;
+const updateBroker = "The broker does not keep to MQTT: update it, or see its log for the client that publishes so";
+
+/** The broker sent what zapd does not take. */
+function sentUnwanted(what: string, hint: string, { url }: Broker): BusError {
+  return new BusError("protocol", `The broker at ${url} sent ${what}, so zapd closed the connection`, { hint });
 }
 
 function tooLarge(bytes: number, topic: string, most: number): BusError {

@@ -238,8 +238,10 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
         more();
       });
     });
-    const bus = await connectBus(huge.broker, { clientId: "a" });
-    expect((await bus.ended).reason).toBe("closed");
+    const { reason, message, hint } = await (await connectBus(huge.broker, { clientId: "a" })).ended;
+    expect(reason).toBe("protocol");
+    expect(message).toContain("sent a packet of more than 262144 bytes, so zapd closed the connection");
+    expect(hint).toContain("max_packet_size 262144");
     expect(sent).toBeLessThan(16 * 1024 * 1024);
   });
 
@@ -272,7 +274,8 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     using twice = await answering((socket) =>
       socket.once("data", () => socket.write(Buffer.from([0x20, 3, 0, 0, 0, 0x34, 7, 0, 1, 0x74, 0, 1, 0, 0x78]))),
     );
-    expect((await (await connectBus(twice.broker, { clientId: "a" })).ended).reason).toBe("closed");
+    const { reason, message } = await (await connectBus(twice.broker, { clientId: "a" })).ended;
+    expect([reason, message]).toEqual(["protocol", expect.stringContaining("sent a message with QoS 2")]);
 
     using deaf = await answering((socket) =>
       socket.once("data", () => socket.pause().write(Buffer.from([0x20, 3, 0, 0, 0]))),
