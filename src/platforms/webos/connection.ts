@@ -116,7 +116,15 @@ export class RegisteredSession implements Session {
     // Only `silentForMs` counts the machine's sleep, after which the first key would be lost.
     if (session.sinceMessageMs < recentMs && session.silentForMs < recentMs && !state.isStale("power", recentMs))
       return;
-    if (await state.poll("power", deadline(livenessTimeoutMs, signal))) return;
+    const silent = new AbortController();
+    // A TV that answers pings is only slow.
+    const askedAt = performance.now();
+    session.ping();
+    const timer = setTimeout(() => {
+      if (session.silentForMs > performance.now() - askedAt) silent.abort();
+    }, livenessTimeoutMs);
+    const within = deadline(session.timeoutMs, AbortSignal.any([signal, silent.signal]));
+    if (await state.poll("power", within).finally(() => clearTimeout(timer))) return;
     signal.throwIfAborted();
     session.destroy();
     throw new DeviceError("device_unreachable", "no longer answers, although its connection is still open", {

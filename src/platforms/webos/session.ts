@@ -88,6 +88,10 @@ export class WebosSession extends WebSocketRpc<Payload> {
     return this.#askInTime(id, "subscribe", uri, {}, signal);
   }
 
+  ping(): void {
+    this.sendWithoutAnswer((line) => line.ping());
+  }
+
   protected override sendHeartbeat(line: WebSocketConnection): void {
     line.ping();
   }

@@ -53,6 +53,22 @@ describe("keys, apps and text", () => {
     },
   );
 
+  test("a TV that takes longer for its answers is not asleep", async () => {
+    let answersAfterMs = 0;
+    const asked: string[] = [];
+    const answers = {
+      get getPowerState() {
+        return Bun.sleep(answersAfterMs).then(() => ({ state: "Active" }));
+      },
+    };
+    const one = await wordedLine(answers, 10_000, (said) => void asked.push(said));
+    await state(one);
+    passed.ms = 3_000;
+    answersAfterMs = 1_700;
+    await press(one, "mute");
+    expect(asked).toContain("setMute");
+  });
+
   test("a deep link is sent in the TV's own words", async () => {
     const one = await line();
     const launch = (id: string, params: Record<string, string>) => one.connection.apps?.launch?.(id, params, never);

@@ -72,13 +72,13 @@ export function wordedSet(hear: (asked: Asked, say: Say) => void) {
 
 /** A line to a set that has these answers, and says nothing where that is `null`; `onAsked` is told what it is asked. */
 export function wordedLine(
-  answers: Readonly<Record<string, object | null>>,
+  answers: Readonly<Record<string, object | null | Promise<object>>>,
   timeout?: number,
   onAsked: (word: string) => void = () => {},
 ) {
-  const set = wordedSet(({ word }, say) => {
+  const set = wordedSet(async ({ word }, say) => {
     onAsked(word);
-    const payload = answers[word];
+    const payload = await answers[word];
     if (payload !== null) say({ ...payload });
   });
   const { host, port } = set;
