@@ -5,9 +5,8 @@ import { join } from "node:path";
 import { createKodiSimulator, type KodiSimulator } from "../../src/simulators/kodi.ts";
 import { refused, succeed } from "../blackbox/checked.ts";
 import type { TestDaemon } from "../support/daemon.ts";
-import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi, whyNoTuner } from "../support/real-kodi.ts";
-import { type Address, ask, startDaemonBeside, windowOf } from "./kodi/client.ts";
+import { type Address, ask, startDaemonBeside, until, windowOf } from "./kodi/client.ts";
 
 const missing = whyNoKodi();
 const noTuner = whyNoTuner();

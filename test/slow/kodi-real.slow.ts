@@ -2,9 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { refuse, succeed } from "../blackbox/checked.ts";
 import type { TestDaemon } from "../support/daemon.ts";
-import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
-import { startDaemonBeside, windowOf } from "./kodi/client.ts";
+import { startDaemonBeside, until, windowOf } from "./kodi/client.ts";
 
 const missing = whyNoKodi();
 if (missing !== null) process.stderr.write(`skipped: a real Kodi through the daemon: ${missing}\n`);
@@ -28,7 +27,8 @@ const ownSpeed = (speed: number) => until(`its speed is ${speed}`, async () => (
 const ownVolume = async () =>
   ((await real.call("Application.GetProperties", { properties: ["volume"] })) as { volume: number }).volume;
 const window = () => windowOf(real);
-/** What the script add-on was given by the dialog that it opened: nothing before its end. */
+/** What the script add-on was called with, and what it was given by the dialog that it opened: nothing before its end. */
+const calledWith = "Window(10000).Property(zapdtest.script)";
 const given = "Window(10000).Property(zapdtest.said)";
 const labelled = async (name: string) =>
   ((await real.call("XBMC.GetInfoLabels", { labels: [name] })) as Record<string, string>)[name];
@@ -162,6 +162,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       // It plays before it fills the screen: what opens between them is opened within the opening of the clip.
       await until("the clip fills the screen", async () => (await window()) === 12_005);
       await real.call("Addons.ExecuteAddon", { addonid: real.script, params: [dialog], wait: false });
+      await until("its add-on runs", async () => (await labelled(calledWith)) === dialog);
       let open = 0;
       await until("the dialog is open", async () => {
         open = await window();

@@ -1,6 +1,7 @@
 /** What a Kodi is asked, simulated or real, over HTTP and bare TCP; and a daemon beside a real one. */
 import { connect } from "node:net";
 import { startTestDaemon } from "../../support/daemon.ts";
+import { until as untilHolds } from "../../support/http-device.ts";
 import type { RealKodi } from "../../support/real-kodi.ts";
 
 export interface Address {
@@ -30,6 +31,11 @@ export async function ask(place: Address, method: string, params?: unknown): Pro
 export async function call(place: Address, method: string, params?: unknown): Promise<unknown> {
   const { result, error } = await ask(place, method, params);
   return error === undefined ? result : (error as { code: number }).code;
+}
+
+/** As `until` elsewhere, but less often: each look at what a real one shows keeps it from drawing. */
+export function until(what: string, holds: () => boolean | Promise<boolean>, timeoutMs = 20_000, everyMs = 50) {
+  return untilHolds(what, holds, timeoutMs, everyMs);
 }
 
 /** The id of the window in front of a real one. */
