@@ -25,7 +25,7 @@ describePage("the documentation", (visit) => {
     await shows(page, "Server response");
     await demo.says(/Living Room\s+key home/);
     expect([...asked].filter((origin) => origin !== "null")).toEqual([`http://127.0.0.1:${demo.port()}`]);
-  }, 60_000);
+  }, 120_000);
 
   test("takes the colours of the system, and of a change while it is open", async () => {
     const { page } = await visit(demo.port(), { path: "docs", scheme: "dark" });
@@ -35,5 +35,5 @@ describePage("the documentation", (visit) => {
     expect(await page.evaluate(grounds)).toBe("rgb(28, 32, 34) rgb(28, 32, 34)");
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
     await until(page, "it is light", () => getComputedStyle(document.body).backgroundColor === "rgb(255, 255, 255)");
-  }, 60_000);
+  }, 120_000);
 });
