@@ -312,7 +312,7 @@ export class Endpoint {
       log.debug(`${record.name}: ${task.activity}: ${messageOf(error)}`);
       // An aborted call says nothing about the device; an error that names its device is another endpoint's.
       if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.skipsAvailability)
-        this.#noteFailure(error, task.route?.isPoll === true);
+        this.#noteFailure(error, task.route?.isPoll?.() === true);
       // A device's text may hold a secret; the caller's own texts may be shown to the caller.
       const shown = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
       throw withDeviceName(shown, subjectOf(record, this.#platform), task.activity);

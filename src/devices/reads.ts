@@ -16,6 +16,8 @@ import { offState, unknownState } from "./presence.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { Route, Task } from "./task.ts";
 
+type IsPoll = () => boolean;
+
 export interface ReadsDependencies {
   endpoints(): EndpointSet;
   /** The endpoints that can do a task, the preferred first. */
@@ -31,6 +33,8 @@ const otherEndpointsMs = 1_000;
 export class Reads {
   readonly #deps: ReadsDependencies;
   readonly #running = new Map<string, Promise<unknown>>();
+  /** Those of them that a caller waits for, though a poll may have begun them. */
+  readonly #awaited = new Set<string>();
   /** The endpoints whose last state read failed. */
   readonly #failed = new WeakSet<Endpoint>();
 
@@ -39,14 +43,16 @@ export class Reads {
   }
 
   state(signal: AbortSignal, isPoll = false): Promise<State> {
-    const read = () => this.#deps.lastState.readFully(() => this.#readState(null, isPoll));
-    return this.#shared("state", read, signal);
+    const read = (isPolled: IsPoll) => this.#deps.lastState.readFully(() => this.#readState(null, isPolled));
+    return this.#shared("state", read, signal, isPoll);
   }
 
   /** Reads parts of the state, or all, so that it is observed; fails where the device does not answer, even because it is off. */
   async poll(parts: readonly StatePart[] | null, isAwaited: boolean): Promise<void> {
-    if (parts) await this.#shared(`state ${parts.join(" ")}`, () => this.#readState(parts, !isAwaited), neverAborted);
-    else {
+    if (parts) {
+      const read = (isPoll: IsPoll) => this.#readState(parts, isPoll);
+      await this.#shared(`state ${parts.join(" ")}`, read, neverAborted, !isAwaited);
+    } else {
       await this.state(neverAborted, !isAwaited);
       for (const { connection } of this.#deps.endpoints().withState) connection.state?.follow?.();
     }
@@ -60,7 +66,7 @@ export class Reads {
   }
 
   /** Reads the state, or parts of it, from all endpoints and merges it; fails only where no endpoint answers. */
-  async #readState(parts: readonly StatePart[] | null, isPoll: boolean): Promise<State> {
+  async #readState(parts: readonly StatePart[] | null, isPoll: IsPoll): Promise<State> {
     const endpoints = this.#deps.endpoints();
     const all = endpoints.withState;
     const [first = endpoints.leading] = all;
@@ -122,11 +128,20 @@ export class Reads {
     }
   }
 
-  async #shared<T>(what: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async #shared<T>(
+    what: string,
+    work: (isPoll: IsPoll) => Promise<T>,
+    signal: AbortSignal,
+    isPoll = false,
+  ): Promise<T> {
     const key = `${what} ${this.#deps.commandCount()}`;
+    if (!isPoll) this.#awaited.add(key);
     let read = this.#running.get(key) as Promise<T> | undefined;
     if (!read) {
-      read = work().finally(() => this.#running.delete(key));
+      read = work(() => !this.#awaited.has(key)).finally(() => {
+        this.#running.delete(key);
+        this.#awaited.delete(key);
+      });
       this.#running.set(key, read);
     }
     return orAborted(read, signal);
@@ -151,7 +166,7 @@ export class Reads {
     const { leading } = this.#deps.endpoints();
     const { endpoint = leading, before = leading.record, error } = missed ?? {};
     const { withoutRecovery, isPoll } = task.route ?? {};
-    const [mayMove, what] = [!withoutRecovery && !endpoint.presence.isOff, isPoll ? "poll" : "read"] as const;
+    const [mayMove, what] = [!withoutRecovery && !endpoint.presence.isOff, isPoll?.() ? "poll" : "read"] as const;
     if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, what, endpoint.timeoutMs, neverAborted)))
       throw error;
     return endpoint.attempt(task, neverAborted);

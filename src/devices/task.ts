@@ -37,11 +37,11 @@ export interface Task<T> {
 }
 
 /**
- * One endpoint of a device. `withoutRecovery`: it is neither woken nor searched for, since another may be tried. `isPoll`: no
- * caller waits for it, so one that goes on not answering is hardly searched for.
+ * One endpoint of a device. `withoutRecovery`: it is neither woken nor searched for, since another may be tried. `isPoll`:
+ * whether no caller waits for it yet, so that one that goes on not answering is hardly searched for.
  */
 export interface Route {
   readonly endpoint: Endpoint;
   readonly withoutRecovery?: boolean;
-  readonly isPoll?: boolean;
+  isPoll?(): boolean;
 }

@@ -88,8 +88,10 @@ test("one that goes on not answering the polls is searched for at first, and the
   jest.useRealTimers();
   const gone = new ZapdError("device_unreachable", "did not answer");
   let reads = 0;
+  let answer = Promise.resolve();
   const read = async () => {
     reads++;
+    await answer;
     throw gone;
   };
   const house = await openHouse((set) => ({ ...set.connection(), state: { read } }));
@@ -103,6 +105,16 @@ test("one that goes on not answering the polls is searched for at first, and the
   expect([house.lost, house.searches()]).toEqual([["TV"], 3]);
   await expect(device.state(neverAborted)).rejects.toThrow();
   expect(house.lost).toEqual(["TV", "TV"]);
+  // One that joins a poll.
+  const slow = Promise.withResolvers<void>();
+  answer = slow.promise;
+  const release = device.watch.subscribe();
+  await until("it is polled", () => reads === 12);
+  const joined = device.state(neverAborted);
+  slow.resolve();
+  await expect(joined).rejects.toThrow();
+  expect([reads, house.lost]).toEqual([12, ["TV", "TV", "TV"]]);
+  release();
   await house.remove();
 });
 
