@@ -47,6 +47,12 @@ export async function serve(context: Context): Promise<number> {
     process.exit(exits.failed);
   });
   await untilSignal();
+  setTimeout(() => {
+    log.error(
+      `zapd could not stop in order within ${stopMs / 1_000} s, mostly because the disk does not answer: it ends all the same. Every change that was answered is saved`,
+    );
+    process.exit(exits.failed);
+  }, stopMs).unref();
   removeNote();
   await started.stop();
   log.info("stopped");
@@ -55,6 +61,9 @@ export async function serve(context: Context): Promise<number> {
 }
 
 const noSocket = "--socket is for commands that call a daemon; the daemon's own socket is daemon.socket in the config";
+
+/** From the signal to the end where the disk does not answer: shorter than service managers wait (Docker: 10 s). */
+const stopMs = 8_000;
 
 /** Errors of reading that may be gone at the next start. */
 const passing: ReadonlySet<string> = new Set(["EIO", "EMFILE", "ENFILE", "ENOMEM", "ESTALE"]);

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { startTestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
+import { attach, tracedTest } from "../support/strace.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 import { stopUnderLoad } from "./shutdown.ts";
 
@@ -29,6 +30,26 @@ test("R17 a second SIGTERM ends it at once, whatever is under way", async () => 
     expect(await daemon.stop("SIGTERM")).toBe(1);
     expect(performance.now() - began).toBeLessThan(3_000);
     expect(await waiting).toBe("hung up");
+  } finally {
+    await daemon.dispose();
+    await set.stop();
+  }
+});
+
+tracedTest("R17 SIGTERM while the disk does not answer: it says so and ends as a failure", async () => {
+  const set = await WiredRoku.start();
+  const daemon = await startTestDaemon();
+  try {
+    await daemon.api("POST", "/devices", { ...set.address, name: "set" });
+    const more = ["-e", "inject=fsync:delay_enter=60s"];
+    const trace = await attach(daemon.process.pid ?? 0, { calls: ["fsync"], more, filesOnly: true });
+    const changed = daemon.api("PATCH", "/devices/set", { name: "other" }).catch(() => "hung up");
+    await Bun.sleep(300);
+    const ended = daemon.stop("SIGTERM");
+    await until("it says so", () => /could not stop in order within \d+ s/.test(daemon.log()));
+    // A process that strace delays cannot end before.
+    await trace.end();
+    expect([await ended, await changed]).toEqual([1, "hung up"]);
   } finally {
     await daemon.dispose();
     await set.stop();
