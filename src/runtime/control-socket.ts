@@ -78,8 +78,9 @@ export async function claimSocket<T>(
     }
     holder = await holderOf(path, usual);
     if (holder === undefined) {
+      const bound = await bind(path, listen);
       noteAt(usual, path);
-      return await bind(path, listen);
+      return bound;
     }
   } finally {
     locks.forEach(tryRemove);
@@ -130,8 +131,8 @@ export function watchSocket(
       listener = undefined;
       own = undefined;
     } else {
-      noteAt(usual, path);
       listener = await bind(path, to.listen);
+      noteAt(usual, path);
       own = statsOf(path)?.ino;
     }
   };
