@@ -42,6 +42,7 @@ export async function split(given: readonly string[]): Promise<{ word: string; w
 
 function checkCount(words: readonly string[], { maxWords = 0 }: Command): void {
   if (words.length <= maxWords) return;
-  const advice = maxWords === 0 ? "the command takes none, and -d names a device" : "put a name with spaces in quotes";
+  const advice =
+    maxWords === 0 ? "the command takes none; if it is for a device, -d names it" : "put a name with spaces in quotes";
   throw new UsageError(`${JSON.stringify(words[maxWords])} is an extra word: ${advice}`);
 }

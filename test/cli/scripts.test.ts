@@ -52,7 +52,9 @@ describe("no command is forgotten", () => {
       if (hidden || maxWords === Number.POSITIVE_INFINITY) continue;
       const words = Array.from({ length: maxWords + 1 }, (_, at) => `word${at}`);
       const advice =
-        maxWords === 0 ? "the command takes none, and -d names a device" : "put a name with spaces in quotes";
+        maxWords === 0
+          ? "the command takes none; if it is for a device, -d names it"
+          : "put a name with spaces in quotes";
       expect([name, await zapd(name, ...words)]).toEqual([
         name,
         {
