@@ -175,13 +175,15 @@ function powerOf({ standby }: Receiver): Power {
 }
 
 export function describeState(receiver: Receiver, media: Media | null, now = performance.now()): PlatformState {
-  const { running, level, muted } = receiver;
+  const { running, level, muted, control } = receiver;
+  // Where it is fixed the level says nothing: what is heard is that of the TV, or of the Android TV on the same box.
+  const isFixed = control === "fixed";
   return {
     power: powerOf(receiver),
     app: running?.app ?? null,
     screensaver: null,
     playback: media && describePlayback(media, now),
-    volume: { level: level === null ? null : Math.round(level * 100), muted },
+    volume: isFixed ? null : { level: level === null ? null : Math.round(level * 100), muted },
     input: null,
   };
 }

@@ -297,6 +297,8 @@ describe.concurrent("the volume of a Cast device", () => {
       ]);
       expect((await failure(has(connection.volume?.set)(10, never))).code).toBe("unsupported_operation");
       expect(doneTo(set)).toEqual([]);
+      // Its level, which never changes, must not hide that of an Android TV on the same box.
+      expect((await connection.state?.read(never))?.volume).toBeNull();
     }
   });
 });
