@@ -76,8 +76,9 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       });
     };
     // A button pressed by mouse loses the focus, or Enter and Space would press it again; so does a slider, with all its keys.
-    const click = ({ pointerType, target }: PointerEvent) => {
-      if (!isKeyboardOn.value || pointerType !== "mouse" || !(target instanceof Element)) return;
+    // Firefox before 129 does not say by what; a click by a key has no count.
+    const click = ({ pointerType = "mouse", detail, target }: PointerEvent) => {
+      if (!isKeyboardOn.value || pointerType !== "mouse" || detail === 0 || !(target instanceof Element)) return;
       if (target.closest("dialog")) return;
       target.closest<HTMLElement>("button, summary")?.blur();
       document.querySelector<HTMLElement>(".slider:focus")?.blur();

@@ -88,12 +88,16 @@ describePage("the remote", (visit) => {
     const [downs, selects] = [count("Living Room key down"), count("Living Room key select")];
     await pressNamed(page, "Down");
     await page.keyboard.press("Enter");
+    // So it does where the browser does not tell, as Firefox before 129.
+    await page.evaluate(() => void Object.defineProperty(PointerEvent.prototype, "pointerType", { value: undefined }));
+    await pressNamed(page, "Down");
+    await page.keyboard.press("Enter");
     await until(page, "the search is there", () => document.querySelector(".remote-search") !== null);
     const before = demo.said().length;
     await page.keyboard.press("/");
     await page.keyboard.press("Enter");
-    expect(await quiet("Living Room key select")).toBe(selects + 1);
-    expect(count("Living Room key down")).toBe(downs + 1);
+    expect(await quiet("Living Room key select")).toBe(selects + 2);
+    expect(count("Living Room key down")).toBe(downs + 2);
     expect(demo.said().slice(before)).not.toContain("launched");
     // A slider leaves all keys to the set, also when the mouse is released beside it.
     const cinema = await visit(demo.port(), { at: at("Cinema") });
