@@ -316,7 +316,9 @@ export class EndpointPairing {
       .catch((error: unknown) => log.debug(textOf(error)));
     // The open connection has the old secret.
     this.#endpoint.disconnect();
-    this.#endpoint.presence.noteAnswer();
+    const { presence } = this.#endpoint;
+    // It has asked its user: what it reported before no longer counts.
+    presence.noteAnswer(presence.isOff ? null : undefined);
   }
 
   /** The device has ended the pairing; a code that is being entered fails by itself, with a better error. */

@@ -92,6 +92,13 @@ describe("a pairing that is accepted at the set", () => {
     expect(access()).toBe("full");
   });
 
+  test("of a device that was off shows that it may be on by now", async () => {
+    device().leading.presence.noteState({ power: "standby" }, "push");
+    willing();
+    await pair();
+    expect(device().describe().power).toBe("unknown");
+  });
+
   test("runs once: a second caller waits for the same prompt and gets the same result", async () => {
     const first = pair();
     const second = pair();
