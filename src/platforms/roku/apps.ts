@@ -139,10 +139,10 @@ export class RokuApps {
     }
   }
 
-  /** Polls which app is shown; `null` where the set does not report it. */
+  /** Polls which app is shown; `null` where the set does not report it, or not in time. */
   async #isShown(isWanted: (app: PlatformApp | null) => boolean, ms: number, signal: AbortSignal): Promise<Confirmed> {
     const timeout = deadline(ms, signal);
-    let shown: Confirmed = false;
+    let shown: Confirmed = null;
     const isDone = async () => {
       const app = await this.active(timeout);
       shown = app === undefined ? null : isWanted(app);
@@ -153,7 +153,7 @@ export class RokuApps {
       return shown;
     } catch (error) {
       if (signal.aborted) throw error;
-      return timeout.aborted ? false : null;
+      return timeout.aborted ? shown : null;
     }
   }
 }

@@ -18,7 +18,7 @@ tidy();
 const info =
   "<device-info><serial-number>X1</serial-number><is-tv>true</is-tv><developer-enabled>true</developer-enabled></device-info>";
 
-/** A set that answers paths with these documents or statuses, and all else with an empty 200. */
+/** A set that answers paths with these documents or statuses (`hang`: not at all), and all else with an empty 200. */
 async function connect(
   said: Readonly<Record<string, string | number | (() => string)>> = {},
   ports = {},
@@ -28,6 +28,7 @@ async function connect(
     onAsked(target);
     const told = target === paths.deviceInfo ? info : said[target];
     const one = typeof told === "function" ? told() : told;
+    if (one === "hang") return one;
     return typeof one === "number" ? answer(one) : answer(200, one);
   });
   return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address, ports });
@@ -139,6 +140,13 @@ test.each([
     expect(set.heard.filter(({ method }) => method === "POST").map(({ target }) => target)).toEqual([paths.exit(id)]);
   },
 );
+
+test("an app counts as still shown only where the set has reported that since", async () => {
+  const isHome = () => set.heard.some(({ target }) => target === paths.key("Home"));
+  const shown = () => (isHome() ? "hang" : '<active-app><app id="tvinput.hdmi1" type="tvin">A</app></active-app>');
+  const { set, connection } = await connect({ [paths.activeApp]: shown });
+  expect((await connection.apps?.stop?.(never))?.platformId).toBe("tvinput.hdmi1");
+}, 20_000);
 
 test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it is answered by %p", async (said) => {
   const { connection } = await connect({ [paths.tvActiveChannel]: said });
