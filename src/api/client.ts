@@ -157,7 +157,6 @@ function isPassing(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code === "too_many_streams";
 }
 
-/** Sends the request of an operation. */
 async function sendRequest(
   { url = defaultUrl, fetch: send = fetch, lease: defaultLease }: ClientOptions,
   name: OperationName,

@@ -451,7 +451,6 @@ export function toErrorCode(value: unknown): ErrorCode {
   return typeof value === "string" && Object.hasOwn(codes, value) ? (value as ErrorCode) : "internal_error";
 }
 
-/** Whether an error has one of these codes. */
 export function hasCode(error: unknown, ...any: readonly ErrorCode[]): error is ZapdError {
   return error instanceof ZapdError && any.includes(error.code);
 }
@@ -508,7 +507,6 @@ export interface ErrorBody extends Failure {
   readonly code: ErrorCode;
 }
 
-/** The result of a call. */
 export type Outcome<T> = { readonly ok: true; readonly data: T } | ({ readonly ok: false } & Failure);
 
 /** The `error` object of a failure; only `pairing_failed` has a `reason`. */

@@ -27,7 +27,6 @@ const action_id = z
 const event = <Type extends string, Shape extends z.ZodRawShape>(type: Type, about: string, shape: Shape) =>
   z.object({ type: z.literal(type).describe("What happened"), at, ...shape }).describe(about);
 
-/** The events by their types. */
 export const events = {
   snapshot: event("snapshot", "All devices, at the beginning and whenever events were missed", {
     reason: z.enum(snapshotReasons).describe("Why it is sent"),

@@ -5,12 +5,9 @@ export const sequenceLimits = { keys: 256, delayMs: 60_000, totalMs: 600_000, de
 /** Limits on one press: how long a key is held, how many characters a text has. */
 export const pressLimits = { holdMs: 10_000, characters: 1_024 } as const;
 
-/** The most labels of one device. */
 export const maxLabels = 32;
 
-/** The largest package. */
 export const packageBytes = 100 * 1024 * 1024;
-/** The most files in a package. */
 export const maxPackageFiles = 10_000;
 /** Files that tools leave, and no package needs. */
 export const ignoredFiles = /^(\..*|node_modules|.*\.zip|__MACOSX|Thumbs\.db)$/i;

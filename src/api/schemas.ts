@@ -92,7 +92,6 @@ export const Device = z.object({
 });
 export type Device = z.infer<typeof Device>;
 
-/** An app of a device. */
 export const App = z.object({
   id: z.string().describe("Means the same on every platform: `netflix`, `youtube`, `prime-video`; unique in a catalog"),
   name: z.string().describe("As the device shows it"),

@@ -20,7 +20,6 @@ import {
 } from "./schema.ts";
 import { parseErrorText } from "./toml.ts";
 
-/** The largest config file. */
 export const maxFileBytes = 256 * 1024;
 const mend = "Correct the file; a running daemon reads it again with zapd config reload";
 

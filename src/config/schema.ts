@@ -211,7 +211,6 @@ export function redactConfig(config: Config): Config {
   return { ...config, dev: { vendor_password: vendor_password === "" ? "" : redacted } };
 }
 
-/** The value of a dotted key. */
 export function settingOf(config: Config, dotted: string): unknown {
   const [section = "", key = ""] = dotted.split(".");
   return (config as Record<string, Record<string, unknown>>)[section]?.[key];

@@ -185,7 +185,6 @@ export class Adding {
     return record;
   }
 
-  /** Notes that a device answered a probe, with its power where it reported that. */
   #answered(record: DeviceRecord, at: number, { power = "unknown" }: Pick<Sighting, "power">): void {
     this.#devices.endpointOf(record).presence.noteAnswer(power === "unknown" ? undefined : power, at);
   }

@@ -95,7 +95,6 @@ export class Catalog {
   }
 }
 
-/** The ids of the apps that are installed by one list, and not by the other. */
 function installedOnlyIn(apps: readonly App[], others: readonly App[]): string[] {
   const known = new Set(others.filter((app) => app.installed).map((app) => app.platform_id));
   return apps.filter((app) => app.installed && !known.has(app.platform_id)).map((app) => app.id);
@@ -215,7 +214,6 @@ export function findService(wanted: string, platform: Pick<Platform, "isAppId" |
   return findApp(wanted, apps, platform);
 }
 
-/** The error for an unknown app, with the nearest name. */
 export function appNotFound(wanted: string, apps: readonly App[]): ZapdError {
   const meant = nearest(
     wanted,

@@ -91,7 +91,6 @@ function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] 
   return linked;
 }
 
-/** Whether the user split two records. */
 function areApart(one: DeviceRecord, other: DeviceRecord): boolean {
   return one.apart?.includes(other.id) === true || other.apart?.includes(one.id) === true;
 }

@@ -5,7 +5,6 @@ import { playbackStatuses, powers, type StatePart } from "../platforms/platform.
 import { isPowerOff } from "./presence.ts";
 
 export interface Condition {
-  /** The part of the state that it reads. */
   readonly part: StatePart;
   holds(state: State): boolean;
 }

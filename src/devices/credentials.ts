@@ -101,7 +101,6 @@ export class Credentials {
     });
   }
 
-  /** Keeps secrets out of logs and answers. */
   conceal(kept: Kept): void {
     for (const [name, value] of Object.entries(kept)) if (!publicFields.has(name)) this.#hide(value);
   }

@@ -34,12 +34,9 @@ import { Watch } from "./watch.ts";
 
 export interface DeviceDependencies extends EndpointDependencies {
   readonly catalog: Catalog;
-  /** Publishes what changes. */
   readonly feed: Feed;
   readonly leases: Leases;
-  /** The live endpoint of a record. */
   endpointOf(record: DeviceRecord): Endpoint;
-  /** The live device that a record belongs to. */
   deviceOf(record: DeviceRecord): Device;
   /** Called when a device is no longer known and nothing is running on it. */
   onRemoved(device: Device): void;
@@ -168,7 +165,6 @@ export class Device {
     }
   }
 
-  /** The labels that the user gave it. */
   get labels(): string[] {
     return [...new Set(this.endpoints.flatMap(({ record }) => record.labels ?? []))].toSorted();
   }
@@ -534,7 +530,6 @@ export class Device {
     });
   }
 
-  /** Keeps a developer password that the device has accepted. */
   async keepDeveloperPassword(password: string): Promise<void> {
     await this.#deps.credentials.developer(this.preferredEndpoint("dev").id).keep({ password });
   }

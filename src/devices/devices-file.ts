@@ -77,7 +77,6 @@ function isOf(damaged: unknown, record: DeviceRecord): boolean {
   return isSame("id") || isSame("platform", "identity") || isSame("name", "added_at");
 }
 
-/** The message about damaged records. */
 function damageMessage(path: string, bad: readonly unknown[], isMended: boolean, aside: string | null): string {
   const named = (one: unknown) =>
     isObject(one) && typeof one["name"] === "string" ? one["name"].slice(0, 128) : "one without a name";

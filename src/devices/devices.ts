@@ -244,7 +244,6 @@ export class Devices {
     return registry.devices.map((record) => this.deviceOf(record).describe());
   }
 
-  /** Scans for devices; gives those found. */
   async discover(): Promise<Device[]> {
     const found = await this.#deps.discovery().scan();
     // Some may have been evicted by the end of the scan.

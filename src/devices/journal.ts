@@ -35,7 +35,6 @@ export interface JournalMessage {
   readonly event: { readonly type: string; readonly json: string } | null;
 }
 
-/** What a reader subscribes to. */
 export interface Subscription {
   /** The ids of devices; `null` for all. Events about no device always match. */
   readonly devices: ReadonlySet<string> | null;
@@ -80,7 +79,6 @@ export class Journal {
     this.#now = now;
   }
 
-  /** Adds an event and wakes the readers. */
   publish(event: NewEvent): void {
     if (this.#hasEnded) return;
     const json = JSON.stringify(withTime(event));
@@ -115,7 +113,6 @@ export class Journal {
     return this.#newest;
   }
 
-  /** The id of an event by its position. */
   idOf(seq: number): string {
     return `${this.boot}.${seq}`;
   }

@@ -5,7 +5,6 @@ import { caseFolded, nearest } from "../system/nearest.ts";
 
 const maxName = 128;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
-/** Means the default device. */
 const defaultWord = "default";
 
 export interface NamedDevice {

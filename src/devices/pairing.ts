@@ -52,7 +52,6 @@ export interface PairingDependencies {
 
 export type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
 
-/** A pairing that runs. */
 class PairingAttempt {
   /** The device as it was found at the address that the caller gave. */
   readonly foundAt: FoundDevice | undefined;

@@ -141,10 +141,8 @@ export function isPowerOff(power: Power | null): boolean {
   return power === "off" || power === "standby";
 }
 
-/** What a device in standby shows. */
 const standbyState = { app: null, playback: null, input: null } as const;
 
-/** The state of a device that is off. */
 export const offState: PlatformState & { readonly app: null } = {
   power: "off",
   app: null,
@@ -154,5 +152,4 @@ export const offState: PlatformState & { readonly app: null } = {
   input: null,
 };
 
-/** The state of a device about which nothing is known. */
 export const unknownState: PlatformState = { ...offState, power: "unknown" };

@@ -36,7 +36,6 @@ const longestHoldMs = 600_000;
 /** How often it is checked whether this machine has slept while a key is down. */
 const wakeCheckMs = 500;
 
-/** A key, or a text to type. */
 export type Press = { readonly key: Key } | { readonly text: string };
 
 /** Reads a key as the API takes it; fails with `invalid_key`. */
@@ -79,7 +78,6 @@ function activityOf(press: Press): string {
   return "key" in press ? `pressing ${press.key}` : "typing text";
 }
 
-/** The longest that one press may take. */
 function timeoutMsOf(press: Press, device: Device): number {
   // A press may first ask who is there and what plays: three answers at most.
   const answers = 3 * device.leading.timeoutMs + 500;

@@ -11,7 +11,6 @@ interface Waiting extends Span {
   start(): boolean;
 }
 
-/** How long a command takes. */
 interface Span {
   /** How long the callers that wait for long commands wait for this one. */
   readonly expectedMs: number;

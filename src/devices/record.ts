@@ -122,7 +122,6 @@ export function memoryOf(record: DeviceRecord, { memory }: Pick<Platform, "memor
   return read.success ? read.data : memory.parse({});
 }
 
-/** What a device can do. */
 export function descriptionOf(record: DeviceRecord, platform: Platform, paired: boolean): Description {
   return withImplied(platform.describe(factsOf(record), memoryOf(record, platform), paired));
 }

@@ -225,7 +225,6 @@ export class Registry {
     return record;
   }
 
-  /** Waits for pending writes. */
   settled(): Promise<void> {
     return this.#store.settled();
   }

@@ -1,5 +1,4 @@
 /** Checks of the daemon itself: whether it runs, its port, its socket, its config and its state folder. */
-
 import { randomBytes } from "node:crypto";
 import { access, constants, lstat, readdir, readlink, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

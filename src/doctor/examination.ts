@@ -1,5 +1,4 @@
 /** What a check is, and what it may look at. All checks run at once, each with a deadline; findings come in the order of the table. */
-
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { lstat, readFile } from "node:fs/promises";

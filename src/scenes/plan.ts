@@ -11,7 +11,6 @@ export type StepOperation = Extract<
   "pressKey" | "pressKeys" | "launchApp" | "setVolume" | "selectInput" | "playMedia" | "notify"
 >;
 
-/** The body of an operation on a device. */
 export interface Command {
   readonly operation: StepOperation;
   readonly body: object;

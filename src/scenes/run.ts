@@ -54,7 +54,6 @@ export async function runPlan(plan: Plan, options: RunOptions): Promise<RunResul
   return new Run(options).run(plan.steps);
 }
 
-/** The results of a dry run. */
 export function dryResults({ steps }: Plan): StepResult[] {
   return [...allSteps(steps)].map((step) => ({ ...emptyResult(step), reason: "dry_run" }));
 }

@@ -31,7 +31,6 @@ export interface AppDependencies {
   readonly leases: Leases;
   readonly config: ConfigFile;
   readonly log: Log;
-  /** The state folder. */
   readonly state: string;
   /** The folder for packages while they are uploaded. */
   readonly uploads: string;
@@ -44,7 +43,6 @@ export interface AppDependencies {
   listeners(): { socket: string; http_host: string; http_port: number };
   /** Whether another program serves it, at a port that is not known here. */
   readonly embedded: boolean;
-  /** Whether the web page is served. */
   page(): boolean;
   /** Runs the checks of `zapd doctor`. */
   examine(): Promise<Result<"examine">>;

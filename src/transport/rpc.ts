@@ -163,7 +163,6 @@ export abstract class WebSocketRpc<T> extends RpcSession<T, WebSocketConnection>
     return openWebSocket({ ...this.#socket, onText, onEnd }, signal);
   }
 
-  /** Handles one message. */
   protected abstract received(message: Json): void;
 
   protected ask(message: Json & { readonly id: number | string }, signal: AbortSignal): Promise<T> {

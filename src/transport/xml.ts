@@ -74,7 +74,6 @@ export function childText(element: Element | undefined, name: string): string | 
   return child(element, name)?.text || null;
 }
 
-/** All children of that name. */
 export function childrenOf(element: Element | undefined, name: string): readonly Element[] {
   return element?.children.filter((one) => one.name === name) ?? [];
 }
