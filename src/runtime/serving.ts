@@ -3,24 +3,13 @@ import { errorBody, ZapdError } from "../api/errors.ts";
 import { sleep, until } from "../system/sleep.ts";
 import type { Handler } from "./runtime.ts";
 
-export interface Serving {
-  /** The handler for the listeners. */
-  readonly handler: Handler;
-  /** Handles the waiting requests, and all that follow. */
-  open(handler: Handler): void;
-  /** The daemon could not start: answers the waiting requests, and all that follow, with a failure. */
-  refuse(): void;
-  /** Waits until no request is in progress; `false` when that takes longer than `graceMs`. */
-  drained(graceMs: number): Promise<boolean>;
-}
-
 /** How long connections may take to receive their last bytes when a listener ends. */
 const closeGraceMs = 250;
 /** The number of requests that makes a daemon busy. */
 const busyAfterRequests = 64;
 
 /** `onBusy` is called once, at the request number `busyAfterRequests`. */
-export function createServing(onBusy: () => void): Serving {
+export function createServing(onBusy: () => void) {
   let running = 0;
   let taken = 0;
   const opened = Promise.withResolvers<Handler>();
@@ -30,18 +19,22 @@ export function createServing(onBusy: () => void): Serving {
     opened.resolve(handler);
   };
   return {
-    async handler(request, call) {
+    /** The handler for the listeners. */
+    async handler(...args: Parameters<Handler>): Promise<Response> {
       running++;
       if (++taken === busyAfterRequests) onBusy();
       try {
-        return await handle(request, call);
+        return await handle(...args);
       } finally {
         running--;
       }
     },
+    /** Handles the waiting requests, and all that follow. */
     open,
+    /** The daemon could not start: answers the waiting requests, and all that follow, with a failure. */
     refuse: () => open(notStarted),
-    drained: (graceMs) => until(() => running === 0, { timeoutMs: graceMs, everyMs: 10 }),
+    /** Waits until no request is in progress; `false` when that takes longer than `graceMs`. */
+    drained: (graceMs: number) => until(() => running === 0, { timeoutMs: graceMs, everyMs: 10 }),
   };
 }
 
