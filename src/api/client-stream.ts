@@ -51,16 +51,16 @@ export async function* follow<Line extends StreamLine>({
     const abort = () => connection.abort(signal?.reason);
     if (signal?.aborted) return;
     signal?.addEventListener("abort", abort, { once: true });
-    const silence = deadline(silenceTimeoutMs, () =>
-      connection.abort(new Error("The stream sent nothing for too long")),
-    );
+    const isSilent = () => connection.abort(new Error("The stream sent nothing for too long"));
+    let silence = setTimeout(isSilent, silenceTimeoutMs);
     try {
       const body = await open(lastId, connection.signal);
       report(false);
       hasBegun = true;
       isOpen = true;
       for await (const line of linesOf(body, connection.signal)) {
-        silence.renew();
+        clearTimeout(silence);
+        silence = setTimeout(isSilent, silenceTimeoutMs);
         delayMs = firstDelayMs;
         const value = JSON.parse(line) as Line & { readonly type?: string };
         lastId = value.id;
@@ -72,7 +72,7 @@ export async function* follow<Line extends StreamLine>({
       // A stream that was open can often be reopened at once.
       if (!isOpen) report(true, error);
     } finally {
-      silence.end();
+      clearTimeout(silence);
       signal?.removeEventListener("abort", abort);
       connection.abort(new Error("Nobody follows the stream any more"));
     }
@@ -83,17 +83,6 @@ export async function* follow<Line extends StreamLine>({
     }
     delayMs = Math.min(maxDelayMs, 2 * delayMs);
   }
-}
-
-function deadline(ms: number, over: () => void): { renew(): void; end(): void } {
-  let timer = setTimeout(over, ms);
-  return {
-    renew() {
-      clearTimeout(timer);
-      timer = setTimeout(over, ms);
-    },
-    end: () => clearTimeout(timer),
-  };
 }
 
 /** The lines of a body, as they come. */

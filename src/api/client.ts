@@ -129,6 +129,7 @@ export async function* createStream<Line extends StreamLine = Followed>(
   name: OperationName,
   args: AnyArguments = {},
 ): AsyncGenerator<Line> {
+  const isPassing = (error: unknown) => !(error instanceof ApiError) || error.code === "too_many_streams";
   const { passes = isPassing } = options;
   const { follow } = await import("./client-stream.ts");
   yield* follow<Line>({
@@ -151,10 +152,6 @@ export async function openStream(
   const response = await sendRequest(options, name, args, headers);
   const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
   return isStream && response.body ? response.body : readFailure(response);
-}
-
-function isPassing(error: unknown): boolean {
-  return !(error instanceof ApiError) || error.code === "too_many_streams";
 }
 
 async function sendRequest(

@@ -20,6 +20,9 @@ const missing = { status: 404, exit: exits.notFound } as const;
 const unreachable = { status: 500, exit: exits.unreachable } as const;
 const refused = { status: 500, exit: exits.refused } as const;
 const failed = { status: 500, exit: exits.failed } as const;
+/** Valid requests that cannot be fulfilled as they are. */
+const refusedInput = { status: 400, exit: exits.failed } as const;
+const unsupported = { status: 400, exit: exits.unsupported } as const;
 
 interface CodeEntry {
   readonly status: number;
@@ -48,15 +51,13 @@ export const codes = {
     hint: "Did you mean home? The keys are: home, back, up, down, left, right, select, play, pause, play-pause, stop, rewind, fast-forward, replay, skip, volume-up, volume-down, mute, power, power-on, power-off, channel-up, channel-down, input-hdmi1, input-hdmi2, input-hdmi3, input-hdmi4, input-av, input-tuner, search, info, options; text is typed with literal:<text>",
   },
   unsupported_key: {
-    status: 400,
-    exit: exits.unsupported,
+    ...unsupported,
     when: "The key is known, but this device does not have it; the hint lists those that it has",
     message: "Living Room has no stop key",
     hint: "It has: home, back, up, down, left, right, select, play, pause, play-pause, rewind, fast-forward, replay, volume-up, volume-down, mute, power, power-on, power-off, channel-up, channel-down, input-hdmi1, input-hdmi2, input-hdmi3, input-hdmi4, input-av, input-tuner, search, info, options",
   },
   unsupported_operation: {
-    status: 400,
-    exit: exits.unsupported,
+    ...unsupported,
     when: "The device lacks the capability, or is on a platform that this zapd does not know",
     message: 'Bedroom cannot do that: it lacks the capability "dev"',
     hint: "Turn on its developer mode on the device, if it has one, then run zapd discover",
@@ -68,8 +69,7 @@ export const codes = {
     hint: "A name cannot contain / or %; in a path, encode it once (a space is %20)",
   },
   device_name_taken: {
-    status: 400,
-    exit: exits.failed,
+    ...refusedInput,
     when: "Another device has the name, ignoring case",
     message: 'There is already a device called "Living Room"',
     hint: "Give it another name, or rename the other one first",
@@ -93,15 +93,13 @@ export const codes = {
     hint: "Give the address of the device as its network settings show it, such as 192.168.1.40",
   },
   invalid_archive: {
-    status: 400,
-    exit: exits.failed,
+    ...refusedInput,
     when: "The archive is not a ZIP file, is damaged, or is not a package; nothing was sent to the device",
     message: "The archive is not a ZIP, or is incomplete: it has no end of directory",
     hint: "Give the folder instead: zapd install ./my-app",
   },
   package_rejected: {
-    status: 400,
-    exit: exits.failed,
+    ...refusedInput,
     when: "The device refused the package; `details` holds its compile errors",
     message:
       "Workbench could not compile the package: Install Failure: Compilation Failed.; Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)",

@@ -170,6 +170,9 @@ const leaseText = (most: number) =>
     .max(most)
     .refine((text) => text.isWellFormed() && !/\p{Cc}/u.test(text), { error: "contains control characters" });
 const host = z.string().trim().min(1).max(253);
+const webUrl = z.url({ protocol: /^https?$/ }).max(2_048);
+/** A switch in a query. */
+const flag = z.enum(["true", "false"]).optional();
 const nameRules =
   "1 to 128 characters, no control characters, neither `/` nor `%`, not `default`, not `all`, nothing that begins with `label:`, not a UUID, unique regardless of case; spaces around it are removed";
 const confirmed = z
@@ -428,7 +431,7 @@ const own = {
     description: `With its token in the header \`${leaseHeader}\`. Without the token, \`force\` breaks the lease of another holder, so that a person has the last word: the holder learns it with its next call, and everybody by \`lease.changed\`. It also succeeds for a device without a lease.`,
     codes: [...findingCodes, "device_leased", "storage_error"],
     query: z.object({
-      force: z.enum(["true", "false"]).optional().describe("`true`: frees it, whoever holds it"),
+      force: flag.describe("`true`: frees it, whoever holds it"),
     }),
     data: action("free", { freed: z.boolean().describe("Whether there was a lease") }),
   },
@@ -480,10 +483,7 @@ const own = {
         params: DeepLinkParams.optional(),
       })
       .meta({ examples: [{ app: "netflix", params: { content_id: "80057281", media_type: "series" } }] }),
-    data: action("launch", {
-      app: App.describe("The app that was launched"),
-      confirmed,
-    }),
+    data: action("launch", { app: App.describe("The app that was launched"), confirmed }),
   },
   stopApp: {
     tag: "apps",
@@ -499,9 +499,7 @@ const own = {
       "Merges the apps that the device lists now into the catalog; apps that it no longer lists stay, with `installed: false`. The body may be left out.",
     codes: [...deviceCodes, "device_busy", "storage_error"],
     body: z
-      .strictObject({
-        clear: z.boolean().optional().describe("First clears the cache of the device's platform"),
-      })
+      .strictObject({ clear: z.boolean().optional().describe("First clears the cache of the device's platform") })
       .meta({ examples: [{ clear: true }] }),
     data: action("refresh", {
       platform,
@@ -614,21 +612,14 @@ const own = {
     codes: [...deviceCodes, "unsupported_media", "device_busy"],
     body: z
       .strictObject({
-        url: z
-          .url({ protocol: /^https?$/ })
-          .max(2_048)
-          .describe("An `http` or `https` address that the device can reach"),
+        url: webUrl.describe("An `http` or `https` address that the device can reach"),
         mime: z
           .string()
           .regex(/^[\w.+-]{1,64}\/[\w.+-]{1,64}$/, "must be a type such as video/mp4")
           .optional()
           .describe("Its type, such as `video/mp4`; without it, zapd derives it from the address"),
         title: linkText(256, 1).optional().describe("The title that the device shows"),
-        image: z
-          .url({ protocol: /^https?$/ })
-          .max(2_048)
-          .optional()
-          .describe("A picture for it"),
+        image: webUrl.optional().describe("A picture for it"),
       })
       .meta({ examples: [{ url: "http://192.168.1.5/film.mp4", title: "Film" }] }),
     data: action("media", { url: z.string().describe("As it was given"), confirmed }),
@@ -785,12 +776,9 @@ const own = {
         .max(64)
         .optional()
         .describe("The `cursor` of the previous answer; one from an earlier run of the daemon counts as none"),
-      follow: z
-        .enum(["true", "false"])
-        .optional()
-        .describe(
-          "`true`: a stream of the lines as they come, each batch with its cursor as id (`Last-Event-ID` goes on from there); it ends when the device stops answering",
-        ),
+      follow: flag.describe(
+        "`true`: a stream of the lines as they come, each batch with its cursor as id (`Last-Event-ID` goes on from there); it ends when the device stops answering",
+      ),
     }),
     data: z.object({
       device,
@@ -831,10 +819,7 @@ const own = {
         .describe(
           "Only these types, exact or by their beginning: `state.changed,device.*`. Snapshots and the end of the stream are always sent",
         ),
-      snapshot: z
-        .enum(["true", "false"])
-        .optional()
-        .describe("`false`: without a snapshot; a heartbeat has the newest id, then comes the next change"),
+      snapshot: flag.describe("`false`: without a snapshot; a heartbeat has the newest id, then comes the next change"),
       since: z
         .string()
         .max(64)
