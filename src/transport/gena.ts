@@ -3,7 +3,7 @@
  * read: the call is a hint that the state is to be read. The listener accepts calls from this device only, at a path that cannot
  * be guessed, with the id of one of our subscriptions.
  */
-import { DeviceError } from "../api/errors.ts";
+import { protocolError } from "../api/errors.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { type DeviceHttp, deadline } from "./http.ts";
 import type { Answer } from "./http-connection.ts";
@@ -29,23 +29,14 @@ const callTimeoutMs = 3_000;
 const maxRenewalMs = 900_000;
 const minRenewalMs = 10_000;
 const maxEventBytes = 256 * 1024;
-const maxAnswerBytes = 16 * 1024;
+const wanted = { wanted: "head", maxBytes: 16 * 1024 } as const;
 
 /** Ids of calls that came before the answer with the id (players.md 8). */
 const maxEarlyIds = 16;
 
-/** The subscriptions to a device, one for each of its services. */
-export interface Subscribed extends Session {
-  /**
-   * Whether the device has called back for each subscription, as it must right after it has accepted one (4.2.1). Where it has
-   * not, as behind a firewall, no later change will be reported.
-   */
-  readonly isConfirmed: boolean;
-}
-
 /** Subscribes to every service. On a failure all subscriptions are ended. */
 export async function subscribe(options: SubscribeOptions, signal: AbortSignal): Promise<Subscribed> {
-  const subscriptions = new Subscriptions(options);
+  const subscriptions = new Subscribed(options);
   try {
     await subscriptions.open(signal);
   } catch (error) {
@@ -55,7 +46,8 @@ export async function subscribe(options: SubscribeOptions, signal: AbortSignal):
   return subscriptions;
 }
 
-class Subscriptions implements Subscribed {
+/** The subscriptions to a device, one for each of its services. */
+export class Subscribed implements Session {
   readonly pending = 0;
   readonly #options: SubscribeOptions;
   /** The path of each subscription, by its id. */
@@ -75,6 +67,10 @@ class Subscriptions implements Subscribed {
     return !this.#closed.signal.aborted;
   }
 
+  /**
+   * Whether the device has called back for each subscription, as it must right after it has accepted one (4.2.1). Where it has
+   * not, as behind a firewall, no later change will be reported.
+   */
   get isConfirmed(): boolean {
     return [...this.#paths.keys()].every((sid) => this.#confirmed.has(sid));
   }
@@ -95,7 +91,7 @@ class Subscriptions implements Subscribed {
     const request = { CALLBACK: callback, NT: "upnp:event", ...timeout };
     const { headers } = await this.#call(path, request, AbortSignal.timeout(callTimeoutMs));
     const sid = headers.get("sid") ?? "";
-    if (sid === "" || sid.length > 256) throw subscriptionFailed("sent no subscription id");
+    if (sid === "" || sid.length > 256) throw protocolError("sent no subscription id");
     if (!this.alive) return this.#unsubscribe(sid, path);
     this.#paths.set(sid, path);
     void this.#renew(sid, path, headers);
@@ -110,13 +106,7 @@ class Subscriptions implements Subscribed {
   }
 
   #unsubscribe(sid: string, path: string): void {
-    const exchange = {
-      method: "UNSUBSCRIBE",
-      path,
-      headers: { SID: sid },
-      wanted: "head",
-      maxBytes: maxAnswerBytes,
-    } as const;
+    const exchange = { method: "UNSUBSCRIBE", path, headers: { SID: sid }, ...wanted } as const;
     this.#options.http.exchangeOnce(exchange, AbortSignal.timeout(callTimeoutMs)).catch(() => {});
   }
 
@@ -140,7 +130,7 @@ class Subscriptions implements Subscribed {
         await sleep(Math.min(maxRenewalMs, Math.max(minRenewalMs, seconds * 500)), signal);
         // The device calls the address of the first subscription, which this machine may no longer have.
         if ((await addressFacing(this.#options.peer)) !== this.#listener?.address)
-          throw subscriptionFailed("sends events to an address that this machine no longer has");
+          throw protocolError("sends events to an address that this machine no longer has");
         ({ headers } = await this.#call(path, { SID: sid, ...timeout }, deadline(callTimeoutMs, signal)));
       }
     } catch {
@@ -151,15 +141,10 @@ class Subscriptions implements Subscribed {
   }
 
   async #call(path: string, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Answer> {
-    const exchange = { method: "SUBSCRIBE", path, headers, wanted: "head", maxBytes: maxAnswerBytes } as const;
-    const answer = await this.#options.http.exchangeOnce(exchange, signal);
-    if (answer.status !== 200) throw subscriptionFailed(`refused the event subscription: it answered ${answer.status}`);
+    const answer = await this.#options.http.exchangeOnce({ method: "SUBSCRIBE", path, headers, ...wanted }, signal);
+    if (answer.status !== 200) throw protocolError(`refused the event subscription: it answered ${answer.status}`);
     return answer;
   }
 }
 
 const timeout = { TIMEOUT: `Second-${requestedSeconds}` } as const;
-
-function subscriptionFailed(message: string): DeviceError {
-  return new DeviceError("device_error", message, { phase: "answered", reason: "protocol" });
-}
