@@ -6,7 +6,7 @@ import { systemCode } from "../api/errors.ts";
 import type { MdnsService } from "../platforms/platform.ts";
 import { orAborted } from "../system/sleep.ts";
 import { Announcements } from "./announcements.ts";
-import { DatagramLimit } from "./datagram-limit.ts";
+import { datagramLimit } from "./datagram-limit.ts";
 import { type Interface, isOnLink } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
 
@@ -107,7 +107,7 @@ const maxDatagram = 9_000;
 /** Asks for services of some types on one interface, and reports each as soon as it is complete, whenever it is announced. */
 class Browser {
   readonly #announcements: Announcements;
-  readonly #limit = new DatagramLimit(maxDatagram);
+  readonly #isRead = datagramLimit(maxDatagram);
   readonly #options: BrowserOptions;
   #line: Line;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -142,7 +142,7 @@ class Browser {
     socket.removeAllListeners("message");
     socket.on("message", (bytes, from) => {
       if (!isResponse(bytes) || !this.#options.isWanted(from.address)) return;
-      if (this.#limit.takes(bytes.length, from.address)) for (const read of readers) read(bytes, from);
+      if (this.#isRead(bytes.length, from.address)) for (const read of readers) read(bytes, from);
     });
     mdns.on("response", ({ answers, additionals }, { address: source }) => {
       for (const service of this.#announcements.take([...answers, ...additionals], source))
