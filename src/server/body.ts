@@ -63,7 +63,10 @@ export async function* chunksOf(
       if (done) return;
       size += value.length;
       if (size > most) throw tooLarge(most);
-      if (++count > parts.most && size < count * parts.leastBytes) throw tooManyParts();
+      if (++count > parts.most && size < count * parts.leastBytes)
+        throw new ZapdError("invalid_payload", `The body arrived in more than ${parts.most} small parts`, {
+          hint: `Send chunks of at least ${parts.leastBytes} bytes, or the body as a whole`,
+        });
       interval.bytes += value.length;
       if (performance.now() - interval.from >= pace.everyMs) {
         if (interval.bytes < pace.bytes) throw tooSlow(interval.bytes, pace);
@@ -85,12 +88,6 @@ function tooSlow(bytes: number, { bytes: least, everyMs }: Pace): ZapdError {
   const came = `${Math.floor(bytes / 1_024)} KiB in ${seconds} s`;
   return new ZapdError("invalid_payload", `The body arrived too slowly: ${came}`, {
     hint: `Send at least ${least / 1_024 / seconds} KiB a second, on average over ${seconds} s`,
-  });
-}
-
-function tooManyParts(): ZapdError {
-  return new ZapdError("invalid_payload", `The body arrived in more than ${parts.most} small parts`, {
-    hint: `Send chunks of at least ${parts.leastBytes} bytes, or the body as a whole`,
   });
 }
 

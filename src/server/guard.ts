@@ -51,7 +51,8 @@ export function guard(
     if (c.env.listener !== "socket") {
       checkHost(c.req.header("host"), hosts, c.env.ownProgram === true, address);
       checkReading(c.req);
-      checkLoop(c.req.header(loopHeader));
+      if (c.req.header(loopHeader) !== undefined)
+        throw new ZapdError("loop_detected", "The request came from zapd itself, through a device");
       const foreign = !allowed && isForeign(c, origin, address);
       if (foreign && !onlyReads(c)) throw forbidden(origin, "control devices");
       c.set("foreign", foreign);
@@ -103,11 +104,6 @@ function checkReading(request: HonoRequest): void {
   const coding = request.header("transfer-encoding");
   if (coding === undefined || coding.toLowerCase() === "chunked") return;
   throw new ZapdError("invalid_payload", "The body has a transfer coding other than chunked");
-}
-
-function checkLoop(mark: string | undefined): void {
-  if (mark === undefined) return;
-  throw new ZapdError("loop_detected", "The request came from zapd itself, through a device");
 }
 
 /**

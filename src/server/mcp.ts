@@ -20,7 +20,10 @@ export interface McpService {
 
 export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies, streams: Streams): void {
   app.on(methods, path, async (c) => {
-    if (!config.running.mcp.http) throw mcpIsOff();
+    if (!config.running.mcp.http)
+      throw new ZapdError("not_found", "MCP over HTTP is off", {
+        hint: "Turn it on: zapd config set mcp.http true. Over stdio it is always available: zapd mcp",
+      });
     checkReach(c, "stream");
     const { isLetIn, opensStream, answer } = await load();
     // Only its owner can reach the control socket.
@@ -44,12 +47,6 @@ export function mcpRoute(app: Hono<Env>, { config, mcp: load }: AppDependencies,
     return c.newResponse(response.body, response.status as 200, headers);
   });
   app.all(path, (c) => answerMethod(c, path, methods));
-}
-
-function mcpIsOff(): ZapdError {
-  return new ZapdError("not_found", "MCP over HTTP is off", {
-    hint: "Turn it on: zapd config set mcp.http true. Over stdio it is always available: zapd mcp",
-  });
 }
 
 /** 401, a status that nothing below `/v1` has: only `/mcp` needs a token (DESIGN.md 2.10). */

@@ -74,7 +74,10 @@ function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: isOn, p
   for (const path of paths) {
     app.get(path, async (c) => {
       const { callerPath = prefix + path } = c.env;
-      if (!isOn()) throw pageIsOff();
+      if (!isOn())
+        throw new ZapdError("not_found", "The page is off", {
+          hint: "Turn it on with: zapd config set daemon.page true; if zapd was started with --no-page, start it without",
+        });
       // The relative addresses of the page need the final slash.
       if (prefix !== "" && callerPath === prefix)
         return c.redirect(`${prefix.slice(prefix.lastIndexOf("/") + 1)}/`, 308);
@@ -118,10 +121,4 @@ function answer(c: Context<Env>, { type, etag, gzip }: Asset, policy: string): R
   if (isCached(c.req.raw, tag)) return c.body(null, 304, headers);
   const body = isZipped ? gzip : new Uint8Array(gunzipSync(gzip));
   return c.body(body, 200, { ...headers, "content-type": type, ...(isZipped && { "content-encoding": "gzip" }) });
-}
-
-function pageIsOff(): ZapdError {
-  return new ZapdError("not_found", "The page is off", {
-    hint: "Turn it on with: zapd config set daemon.page true; if zapd was started with --no-page, start it without",
-  });
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
-import { type Caller, callers, doctorCaller } from "../api/events.ts";
+import { callers, doctorCaller, type EventOf } from "../api/events.ts";
 import { describeIssue } from "../api/issues.ts";
 import { type Operation, operations } from "../api/operations.ts";
 import {
@@ -38,17 +38,8 @@ export interface Env {
 type BodyOf<O extends Operation> = O["body"] extends z.ZodType ? z.infer<O["body"]> : undefined;
 type QueryOf<O extends Operation> = O["query"] extends z.ZodType ? z.infer<O["query"]> : undefined;
 
-/** A finished command, for the event `action.finished`. */
-interface FinishedAction {
-  readonly action: string;
-  readonly actionId: string;
-  /** The device that was meant when the command began; by now it may be a part of another. */
-  readonly id: string;
-  readonly by: Caller;
-  readonly body: unknown;
-  readonly outcome: { readonly data: unknown } | { readonly error: unknown };
-  readonly durationMs: number;
-}
+type Action = Pick<EventOf<"action.finished">, "device_id" | "action" | "action_id" | "by" | "duration_ms">;
+type Outcome = { readonly data: unknown } | { readonly error: unknown };
 
 /** The input of a handler, already validated. */
 export interface Input<O extends Operation> {
@@ -123,12 +114,12 @@ export function route<Name extends OperationName>(
     const since = performance.now();
     // Resolved now: by the end of the command another device may have the name.
     const device = needsLease || action !== null ? devices.findOrNull(id) : null;
-    const deviceId = device?.id;
-    const publish = (outcome: FinishedAction["outcome"]) => {
+    const device_id = device?.id;
+    const publish = (outcome: Outcome) => {
       const by = client === doctorCaller ? "cli" : (callers.find((one) => one === client) ?? "http");
-      const durationMs = Math.round(performance.now() - since);
-      if (action !== null && deviceId !== undefined)
-        publishAction(devices, { action, actionId, id: deviceId, by, body, outcome, durationMs });
+      const duration_ms = Math.round(performance.now() - since);
+      if (action !== null && device_id !== undefined)
+        publishAction(devices, { device_id, action, action_id: actionId, by, duration_ms }, body, outcome);
     };
     try {
       if (needsLease) device?.checkLease(lease);
@@ -160,12 +151,9 @@ export function deviceRoute<Name extends OperationName>(
   route(app, name, (input) => handler(input.context.get("deps").devices.find(input.id), input));
 }
 
-/** Publishes `action.finished`, unless the device has been removed meanwhile. */
-function publishAction(
-  devices: Devices,
-  { id, action, actionId, by, body, outcome, durationMs }: FinishedAction,
-): void {
-  const device = devices.findOrNull(id);
+/** Publishes `action.finished`, unless the device has been removed meanwhile; it may be a part of another by now. */
+function publishAction(devices: Devices, action: Action, body: unknown, outcome: Outcome): void {
+  const device = devices.findOrNull(action.device_id);
   if (!device) return;
   const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
   const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");
@@ -173,10 +161,8 @@ function publishAction(
   const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
   devices.journal.publish({
     type: "action.finished",
+    ...action,
     device_id: device.id,
-    action,
-    action_id: actionId,
-    by,
     ok: "data" in outcome,
     confirmed: confirmed as boolean | null | undefined,
     key: typeof key === "string" && typed.length === 0 ? key : undefined,
@@ -184,7 +170,6 @@ function publishAction(
     characters: typed.length > 0 ? typed.reduce((sum, word) => sum + [...word].length - literal.length, 0) : undefined,
     app: app as App | null | undefined,
     error: "error" in outcome ? publicError(outcome.error, typed.length > 0) : undefined,
-    duration_ms: durationMs,
   });
 }
 
@@ -294,7 +279,8 @@ export function answerUnknown(c: Context<Env>, prefix: string): Response {
   // As the router reads it: `URL` would resolve dots, which Deno keeps. The target of CONNECT is not a URL.
   const path = /^https?:\/\/[^/?#]*(\/[^?#]*)/i.exec(c.req.url)?.[1] ?? c.req.url;
   const known: readonly OperationRoute[] = Object.values(operationRoutes);
-  const methods = known.filter((one) => patternOf(one).test(path)).map((one) => one.method.toUpperCase());
+  const isHere = (one: OperationRoute) => new RegExp(`^/v1${one.path.replaceAll(/:\w+/g, "[^/]+")}$`).test(path);
+  const methods = known.filter(isHere).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
     const error = new ZapdError("not_found", `There is nothing at ${(c.env.callerPath ?? path).slice(0, 200)}`, {
       hint: `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
@@ -313,8 +299,4 @@ export function answerMethod(c: Context<Env>, path: string, methods: readonly st
     { hint: `It supports ${allow}` },
   );
   return c.json({ ok: false, error: errorBody(error) }, 405, { allow });
-}
-
-function patternOf({ path }: OperationRoute): RegExp {
-  return new RegExp(`^/v1${path.replaceAll(/:\w+/g, "[^/]+")}$`);
 }

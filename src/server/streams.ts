@@ -85,7 +85,8 @@ export class Streams {
       release();
       throw error;
     });
-    const reader = isEventStream(response) ? response.body?.getReader() : undefined;
+    const isStream = response.headers.get("content-type")?.startsWith("text/event-stream");
+    const reader = isStream ? response.body?.getReader() : undefined;
     if (!reader) {
       release();
       return response;
@@ -106,7 +107,10 @@ export class Streams {
   /** Tells whether a stream is counted; fails where no more are allowed. */
   #checkCount({ env }: Context<Env>): boolean {
     const isCounted = env.listener === "tcp" && env.ownProgram !== true;
-    if (isCounted && this.#overTcp >= maxStreams) throw tooManyStreams();
+    if (isCounted && this.#overTcp >= maxStreams)
+      throw new ZapdError("too_many_streams", `${maxStreams} streams are already open`, {
+        hint: "Close one, share one stream among the tabs of a page, or use the control socket, which has no such limit",
+      });
     return isCounted;
   }
 
@@ -122,10 +126,6 @@ export class Streams {
       },
     };
   }
-}
-
-function isEventStream({ headers }: Response): boolean {
-  return headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
 interface ByteSource {
@@ -184,10 +184,4 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
   return stream;
-}
-
-function tooManyStreams(): ZapdError {
-  return new ZapdError("too_many_streams", `${maxStreams} streams are already open`, {
-    hint: "Close one, share one stream among the tabs of a page, or use the control socket, which has no such limit",
-  });
 }
