@@ -7,31 +7,15 @@ import type { Address } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
 import { child, childrenOf, childText, type Element, readXml } from "./xml.ts";
 
-export interface UpnpService {
-  /** With its version, as the device writes it. */
-  readonly type: string;
-  /** Paths on the device; `null` where none is given, or a URL of another host. */
-  readonly control: string | null;
-  readonly events: string | null;
-  readonly document: string | null;
-}
-
-/** A device, which may be embedded in another. */
-export interface UpnpDevice {
-  /** Its UDN, without `uuid:`, in lower case. */
-  readonly udn: string;
-  /** A field of its description; `null` where it is absent or empty. */
-  says(name: string): string | null;
-  /** The service of a name, whatever its version. */
-  service(name: string): UpnpService | undefined;
-}
-
 const maxDepth = 4;
 const maxPathLength = 2_048;
 const maxUdnLength = 128;
 
-/** The device of a type in the description at a path of an address. Fails with `device_error` where there is none. */
-export function readUpnp(text: string, at: Address, path: string, type: RegExp): UpnpDevice {
+/**
+ * The device of a type in the description at a path of an address; it may be embedded in another. Fails with `device_error` where
+ * there is none.
+ */
+export function readUpnp(text: string, at: Address, path: string, type: RegExp) {
   const root = readXml(text, "root");
   const device = deviceIn(child(root, "device"), type, maxDepth);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
@@ -41,15 +25,20 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp):
   const from = base !== null && URL.canParse(base) ? base : location;
   const services = childrenOf(child(device, "serviceList"), "service");
   return {
+    /** Its UDN, without `uuid:`, in lower case. */
     udn,
-    says: (name) => childText(device, name),
-    service(name) {
+    /** A field of its description; `null` where it is absent or empty. */
+    says: (name: string) => childText(device, name),
+    /** The service of a name, whatever its version. */
+    service(name: string) {
       const isWanted = (type: string) => /^[!#-~]{1,256}$/.test(type) && type.includes(`:service:${name}:`);
       const one = services.find((service) => isWanted(childText(service, "serviceType") ?? ""));
       const here = (field: string) => pathHere(childText(one, field), from, at);
       return (
         one && {
+          /** With its version, as the device writes it. */
           type: childText(one, "serviceType") ?? "",
+          /** Paths on the device; `null` where none is given, or a URL of another host. */
           control: here("controlURL"),
           events: here("eventSubURL"),
           document: here("SCPDURL"),
@@ -79,30 +68,26 @@ function pathHere(to: string | null, from: string, at: Address): string | null {
   return isHere && path.length <= maxPathLength ? path : null;
 }
 
-/** The actions of a service, and the allowed values of its variables. */
-export interface UpnpActions {
-  readonly actions: readonly string[];
-  /** `null` where a variable has no valid range. */
-  range(variable: string): { readonly min: number; readonly max: number; readonly step: number } | null;
-  values(variable: string): readonly string[];
-  /** Whether the document describes other variables, but not this one. */
-  lacks(variable: string): boolean;
-}
-
-/** Reads the document of a service (SCPD). Fails with `device_error` for another document. */
-export function readUpnpService(text: string): UpnpActions {
+/**
+ * Reads the document of a service (SCPD): its actions, and the allowed values of its variables. Fails with `device_error` for
+ * another document.
+ */
+export function readUpnpService(text: string) {
   const root = readXml(text, "scpd");
   const variables = childrenOf(child(root, "serviceStateTable"), "stateVariable");
   const variable = (name: string) => variables.find((one) => childText(one, "name") === name);
   return {
-    lacks: (name) => variables.length > 0 && !variable(name),
+    /** Whether the document describes other variables, but not this one. */
+    lacks: (name: string) => variables.length > 0 && !variable(name),
     actions: childrenOf(child(root, "actionList"), "action").flatMap((action) => childText(action, "name") ?? []),
-    range(name) {
+    /** `null` where a variable has no valid range. */
+    range(name: string) {
       const range = child(variable(name), "allowedValueRange");
       const number = (field: string, otherwise: number) => Number(childText(range, field) ?? otherwise);
       const [min, max, step] = [number("minimum", 0), number("maximum", Number.NaN), number("step", 1)];
       return Number.isFinite(max) && max > min ? { min, max, step: step > 0 ? step : 1 } : null;
     },
-    values: (name) => childrenOf(child(variable(name), "allowedValueList"), "allowedValue").map((value) => value.text),
+    values: (name: string) =>
+      childrenOf(child(variable(name), "allowedValueList"), "allowedValue").map((value) => value.text),
   };
 }
