@@ -79,8 +79,9 @@ export class LastState {
   show(
     { power, app, screensaver, playback, volume, input }: PlatformState,
     { id, presence }: Endpoint,
-    { observedAt = new Date().toISOString(), positionAt = presence.positionAt }: ShownTimes = {},
+    times: { readonly observedAt?: string | undefined; readonly positionAt?: string | null } = {},
   ): State {
+    const { observedAt = new Date().toISOString(), positionAt = presence.positionAt } = times;
     return {
       power,
       app: app && describeApp(app, this.#deps.catalog.apps(id)),
@@ -151,9 +152,4 @@ export class LastState {
     this.#observers.add(observer);
     return () => this.#observers.delete(observer);
   }
-}
-
-interface ShownTimes {
-  readonly observedAt?: string | undefined;
-  readonly positionAt?: string | null;
 }

@@ -11,11 +11,6 @@ export const probationMs = 24 * 60 * 60 * 1_000;
 
 const limits = { rivals: 4, dismissed: 16, macs: 16 } as const;
 
-/** Another address that answers as the device. */
-export interface Rival extends Address {
-  readonly seen_at: string;
-}
-
 const doubts = ["moved", "rival", "hardware"] as const;
 
 /** Why the device gets no secret now: it moved, two addresses answer as it, or other hardware has its address. */
@@ -33,7 +28,8 @@ export interface Standing {
   /** The trusted address that it left less than a day ago or during its probation: if it answers there again, it is back. */
   readonly former?: Address | undefined;
   readonly probation?: Probation | undefined;
-  readonly rivals: readonly Rival[];
+  /** Other addresses that answer as the device, and when they were last seen to. */
+  readonly rivals: readonly (Address & { readonly seen_at: string })[];
   /** Rivals that the user has dismissed. */
   readonly dismissed: readonly Address[];
   /** Hardware addresses that the neighbour table has shown for it, beside those that it reports itself. */
