@@ -52,24 +52,18 @@ const docsFiles = ["docs.js", "docs.css", "swagger-ui.css", "swagger-ui-bundle.j
 type Served = Pick<AppDependencies, "prefix" | "page">;
 
 export function pageRoutes(app: Hono<Env>, deps: Served): void {
-  serve(app, ["/", ...files.map((file) => `/${file}`)], {
-    ...deps,
-    policy: pagePolicy,
-    load: async () => (await import("../web/assets.ts")).assets,
-  });
-  serve(app, ["/docs", ...docsFiles.map((file) => `/docs/${file}`)], {
-    ...deps,
-    policy: docsPolicy,
-    load: async () => (await import("../web/docs-assets.ts")).assets,
-  });
+  const page = { policy: pagePolicy, load: async () => (await import("../web/assets.ts")).assets };
+  const docs = { policy: docsPolicy, load: async () => (await import("../web/docs-assets.ts")).assets };
+  serve(app, deps, ["/", ...files.map((file) => `/${file}`)], page);
+  serve(app, deps, ["/docs", ...docsFiles.map((file) => `/docs/${file}`)], docs);
 }
 
-interface Serving extends Served {
-  readonly policy: string;
-  load(): Promise<Readonly<Record<string, BuiltFile>>>;
-}
-
-function serve(app: Hono<Env>, paths: readonly string[], { prefix, page: isOn, policy, load }: Serving): void {
+function serve(
+  app: Hono<Env>,
+  { prefix, page: isOn }: Served,
+  paths: readonly string[],
+  { policy, load }: { readonly policy: string; load(): Promise<Readonly<Record<string, BuiltFile>>> },
+): void {
   let loading: Promise<ReadonlyMap<string, Asset>> | undefined;
   for (const path of paths) {
     app.get(path, async (c) => {
