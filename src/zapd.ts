@@ -207,6 +207,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     },
     warn: (message) => log.recurring(message, "warn"),
   });
+  const page = () => options.page !== false && config.running.daemon.page;
   const app = createApp({
     registry,
     devices,
@@ -220,7 +221,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     prefix,
     listeners: () => listeners,
     embedded: options.listeners === undefined,
-    page: () => options.page !== false && config.running.daemon.page,
+    page,
     async examine() {
       const { examineFrom } = await import("./doctor/doctor.ts");
       const places = { configFile: resolve(config.path), stateFolder: resolve(state), socket: listeners.socket };
@@ -243,7 +244,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     ask: (request, isUse) => app.fetch(request, { ...ownCall, isUse }),
     artifacts: { origins: () => config.running.fleet.artifact_origins, folder: uploads },
     address: () => (options.listeners && config.running.daemon.http_enabled ? listenerUrl(listeners) : null),
-    page: () => options.page !== false && config.running.daemon.page,
+    page,
   });
   config.subscribe((now) => mqtt.use(now.mqtt));
   let mcp: Promise<Mcp> | undefined;
