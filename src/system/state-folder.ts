@@ -13,15 +13,7 @@ const maxSecretsBytes = 64 * 1024;
 export const mcpTokenFile = "mcp.token";
 const stateFiles = ["devices.json", "devices.json.bak", "apps.json", "mqtt.json", "leases.json"] as const;
 /** Files written through a temporary file; `doctor` is the doctor's test whether the folder is writable. */
-const temporaryOf = [
-  "devices.json",
-  "apps.json",
-  "mqtt.json",
-  "leases.json",
-  mcpTokenFile,
-  secretsFile,
-  "doctor",
-] as const;
+const temporaryOf = [...stateFiles, mcpTokenFile, secretsFile, "doctor"] as const;
 /** The name of an upload while it is received. */
 const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$/;
 
@@ -62,12 +54,12 @@ function checkOwners(folder: string): string[] {
 /** Removes what a killed daemon left: only files with its names, since a user may keep other files and links here. */
 export function sweepStateFolder(folder: string): void {
   for (const name of temporaryOf) sweepTemporaries(folder, name);
-  const uploads = uploadsIn(folder);
-  if (lstatSync(uploads, { throwIfNoEntry: false })?.isDirectory())
-    removeLeftovers(uploads, (name) => uploadForm.test(name));
-  const icons = iconsIn(folder);
-  if (lstatSync(icons, { throwIfNoEntry: false })?.isDirectory())
-    removeLeftovers(icons, (name) => /^\.[0-9a-f]{32}\.icon\.[\w-]+\.tmp$/.test(name));
+  const leftovers: [string, RegExp][] = [
+    [uploadsIn(folder), uploadForm],
+    [iconsIn(folder), /^\.[0-9a-f]{32}\.icon\.[\w-]+\.tmp$/],
+  ];
+  for (const [inside, form] of leftovers)
+    if (lstatSync(inside, { throwIfNoEntry: false })?.isDirectory()) removeLeftovers(inside, (name) => form.test(name));
 }
 
 /** The folder of the apps' icons. */
