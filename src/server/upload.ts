@@ -9,6 +9,7 @@ import { DeepLinkParams } from "../api/operations.ts";
 import type { Archive, DeepLink } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { newUpload } from "../system/state-folder.ts";
+import { tryOr } from "../system/try-or.ts";
 import { readJson } from "../transport/json.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
@@ -17,6 +18,8 @@ const archiveMs = 180_000;
 const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
 /** The form around the archive has at most this many bytes. */
 const formBytes = 64 * 1024;
+const inForm = { files: 2, fields: 8, parts: 8, fieldSize: 8 * 1024, headerPairs: 32, headerSize: 8 * 1024 } as const;
+const formLimits = { fileSize: packageBytes, ...inForm } as const;
 const field = "archive";
 /** Bun frees the chunks of a body late: 100 MB raise its memory by 30 MB, with these collections by 15. One takes some 7 ms. */
 const collectEveryBytes = 8 * 1024 * 1024;
@@ -75,7 +78,8 @@ async function receive(
   progress: (bytes: number) => void,
 ): Promise<{ bytes: number; texts: ReadonlyMap<string, string> }> {
   const { Busboy } = await import("@fastify/busboy");
-  const form = openForm(Busboy, type);
+  const form = tryOr(() => new Busboy({ headers: { "content-type": type }, limits: formLimits }), null);
+  if (!form) throw incompleteForm();
   /** Aborted with the first failure. */
   const failure = new AbortController();
   const fail = (error: ZapdError) => failure.abort(error);
@@ -111,7 +115,7 @@ async function receive(
     if (!saving) throw badForm(`it has no file field ${field}`);
     return { bytes: await saving, texts };
   } catch (error) {
-    if (!failure.signal.aborted) fail(formError(error));
+    if (!failure.signal.aborted) fail(error instanceof ZapdError ? error : incompleteForm());
     // The file must be closed before it is removed.
     await saving?.catch(() => {});
     throw failure.signal.reason;
@@ -135,25 +139,6 @@ async function* counted(
   }
 }
 
-function openForm(Busboy: typeof import("@fastify/busboy").Busboy, type: string): InstanceType<typeof Busboy> {
-  try {
-    return new Busboy({
-      headers: { "content-type": type },
-      limits: {
-        fileSize: packageBytes,
-        files: 2,
-        fields: 8,
-        parts: 8,
-        fieldSize: 8 * 1024,
-        headerPairs: 32,
-        headerSize: 8 * 1024,
-      },
-    });
-  } catch (error) {
-    throw formError(error);
-  }
-}
-
 /** Writes the package to disk; resolves with its size. */
 async function save(stream: Readable, path: string, signal: AbortSignal): Promise<number> {
   const file = createWriteStream(path, { flags: "wx", mode: 0o600 });
@@ -168,8 +153,8 @@ async function save(stream: Readable, path: string, signal: AbortSignal): Promis
   }
 }
 
-function formError(thrown: unknown): ZapdError {
-  return thrown instanceof ZapdError ? thrown : badForm("it is incomplete, or not what its content type says");
+function incompleteForm(): ZapdError {
+  return badForm("it is incomplete, or not what its content type says");
 }
 
 /** `text`: the curl option for the text that is wrong. */
