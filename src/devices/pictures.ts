@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { ZapdError } from "../api/errors.ts";
 import { type Connection, pictureBytes } from "../platforms/platform.ts";
 import { makeFolder, writeAtomically } from "../system/files.ts";
+import { tryOr } from "../system/try-or.ts";
 import { appNotFound, findApp } from "./catalog.ts";
 import { listApps } from "./commands.ts";
 import type { Device } from "./device.ts";
@@ -19,11 +20,11 @@ const timeoutMs = 15_000;
 /** The limits of the cache on disk. */
 const limits = { files: 500, bytes: 32 * 1024 * 1024, ms: 7 * 24 * 60 * 60_000 } as const;
 
-/** The icon of an app that the device lists, by id, platform id or name; from the cache on disk if it is there. */
+/** The icon of an app that the device lists, by id, platform id or name; from `cache`, a folder, if it is there. */
 export async function appIcon(
   device: Device,
   app: string,
-  cache: IconCache,
+  cache: string,
   signal: AbortSignal,
 ): Promise<CheckedPicture> {
   const { id } = device.preferredEndpoint("icons");
@@ -31,8 +32,9 @@ export async function appIcon(
   // Only listed apps count: a word that looks like a platform id is no app here.
   const known = findApp(app, apps, { isAppId: () => false });
   if (!known) throw withDeviceName(appNotFound(app, apps), device.record, "reading an icon");
-  const words = [id, known.platform_id, known.version ?? ""];
-  const kept = cache.get(...words);
+  const key = JSON.stringify([id, known.platform_id, known.version ?? ""]);
+  const path = join(cache, `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.icon`);
+  const kept = cachedIcon(path);
   if (kept) return kept;
   const work = checked("icon for that app", ({ icon }, within) =>
     requireCapability(icon, "icons")(known.platform_id, within),
@@ -44,7 +46,7 @@ export async function appIcon(
     work,
   });
   // An icon that cannot be cached is read again the next time.
-  await cache.put(picture, ...words).catch(() => {});
+  await cacheIcon(cache, path, picture).catch(() => {});
   return picture;
 }
 
@@ -109,48 +111,28 @@ function typeOf(bytes: Uint8Array): CheckedPicture["type"] | null {
   return null;
 }
 
-/** App icons on disk, each in a file named by the hash of its key. */
-export class IconCache {
-  readonly #folder: string;
+/** A cached icon, unless it is old. */
+function cachedIcon(path: string): CheckedPicture | null {
+  return tryOr(() => {
+    const found = lstatSync(path);
+    if (!found.isFile() || found.size > pictureBytes.icon || Date.now() - found.mtimeMs > limits.ms) return null;
+    return checkPicture(readFileSync(path), pictureBytes.icon, "icon");
+  }, null);
+}
 
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  /** The icon with this key, unless it is old. */
-  get(...key: readonly string[]): CheckedPicture | null {
-    const path = this.#pathOf(key);
-    try {
-      const found = lstatSync(path);
-      if (!found.isFile() || found.size > pictureBytes.icon || Date.now() - found.mtimeMs > limits.ms) return null;
-      return checkPicture(readFileSync(path), pictureBytes.icon, "icon");
-    } catch {
-      return null;
-    }
-  }
-
-  /** Saves an icon, and deletes the oldest ones beyond the limits. */
-  async put(picture: CheckedPicture, ...key: readonly string[]): Promise<void> {
-    makeFolder(this.#folder);
-    if (!lstatSync(this.#folder).isDirectory()) return;
-    await writeAtomically(this.#pathOf(key), picture.bytes);
-    this.#prune();
-  }
-
-  #pathOf(key: readonly string[]): string {
-    return join(this.#folder, `${createHash("sha256").update(JSON.stringify(key)).digest("hex").slice(0, 32)}.icon`);
-  }
-
-  #prune(): void {
-    const files = readdirSync(this.#folder)
-      .filter((name) => /^[0-9a-f]{32}\.icon$/.test(name))
-      .map((name) => ({ path: join(this.#folder, name), found: lstatSync(join(this.#folder, name)) }))
-      .filter(({ found }) => found.isFile())
-      .sort((one, other) => other.found.mtimeMs - one.found.mtimeMs);
-    let bytes = 0;
-    for (const [at, { path, found }] of files.entries()) {
-      bytes += found.size;
-      if (at >= limits.files || bytes > limits.bytes) rmSync(path, { force: true });
-    }
+/** Caches an icon, and deletes the oldest ones beyond the limits. */
+async function cacheIcon(folder: string, path: string, { bytes }: CheckedPicture): Promise<void> {
+  makeFolder(folder);
+  if (!lstatSync(folder).isDirectory()) return;
+  await writeAtomically(path, bytes);
+  const files = readdirSync(folder)
+    .filter((name) => /^[0-9a-f]{32}\.icon$/.test(name))
+    .map((name) => ({ path: join(folder, name), found: lstatSync(join(folder, name)) }))
+    .filter(({ found }) => found.isFile())
+    .sort((one, other) => other.found.mtimeMs - one.found.mtimeMs);
+  let total = 0;
+  for (const [at, { path: file, found }] of files.entries()) {
+    total += found.size;
+    if (at >= limits.files || total > limits.bytes) rmSync(file, { force: true });
   }
 }

@@ -8,7 +8,7 @@ import {
   selectChannel,
   selectInput,
 } from "../devices/controls.ts";
-import { appIcon, artwork, IconCache, screenshot } from "../devices/pictures.ts";
+import { appIcon, artwork, screenshot } from "../devices/pictures.ts";
 import { setVolume } from "../devices/volume.ts";
 import { mediaTypeOf } from "../system/media-types.ts";
 import { iconsIn } from "../system/state-folder.ts";
@@ -17,7 +17,7 @@ import { deviceRoute, type Env, picture } from "./route.ts";
 
 /** Controls beyond keys, each on devices that have it. */
 export function controlRoutes(app: Hono<Env>, { state }: AppDependencies): void {
-  const icons = new IconCache(iconsIn(state));
+  const icons = iconsIn(state);
 
   deviceRoute(app, "setVolume", async (device, { body, turn }) =>
     device.actionResult("volume", await setVolume(device, body, turn)),
