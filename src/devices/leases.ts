@@ -12,7 +12,7 @@ import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
 import { tokenForm } from "../system/log.ts";
 import { instant } from "../system/schemas.ts";
-import { shellQuote } from "../system/text.ts";
+import { shellQuote, splitCommas } from "../system/text.ts";
 import type { Turn } from "./queue.ts";
 import { parserFor, type StateFile, Store } from "./store.ts";
 
@@ -399,12 +399,8 @@ function publicLease({ owner, note }: HeldLease, { until }: Term): Lease {
   return { owner, until, note };
 }
 
-function tokensIn(carried: string | undefined): string[] {
-  if (carried === undefined) return [];
-  return carried
-    .split(",", maxTokens)
-    .map((one) => one.trim())
-    .filter((one) => one !== "");
+function tokensIn(carried = ""): string[] {
+  return splitCommas(carried).slice(0, maxTokens);
 }
 
 function digestsIn(carried: string | undefined): Buffer[] {
