@@ -4,6 +4,7 @@ import type { Composition } from "../platforms/platform.ts";
 import { readRegularFile } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { uuid } from "../system/schemas.ts";
+import { tryOr } from "../system/try-or.ts";
 import { type ChosenDefault, type Content, regroup } from "./groups.ts";
 import { type DeviceRecord, recordSchema } from "./record.ts";
 import { type StateFile, Store } from "./store.ts";
@@ -59,12 +60,8 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
 
 /** The backup's records for those that are damaged. */
 function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly DeviceRecord[] {
-  let backup: readonly DeviceRecord[];
-  try {
-    backup = readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
-  } catch {
-    return [];
-  }
+  const read = () => readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
+  const backup = tryOr(read, []);
   const isMissing = ({ id }: DeviceRecord) => content.devices.every((one) => one.id !== id);
   const found = bad.flatMap((one) => backup.find((record) => isMissing(record) && isOf(one, record)) ?? []);
   return [...new Set(found)];

@@ -4,6 +4,7 @@
  */
 import type { BodyOf } from "../api/operations.ts";
 import type { Address, Composition, Sighting } from "../platforms/platform.ts";
+import { tryOr } from "../system/try-or.ts";
 import { type DevicesFileOptions, openDevicesFile } from "./devices-file.ts";
 import {
   type Content,
@@ -321,11 +322,7 @@ const noComposition: Composition = { pairs: [], leading: [], preferred: {} };
 function findByName(wanted: string, content: Content): DeviceRecord | undefined {
   const { devices } = content;
   const byId = (id: string) => devices.find((record) => record.id === id);
-  try {
-    return resolveName(wanted, othersThan("", content), byId) ?? undefined;
-  } catch {
-    return undefined;
-  }
+  return tryOr(() => resolveName(wanted, othersThan("", content), byId) ?? undefined, undefined);
 }
 
 /**

@@ -1,5 +1,6 @@
 /** The machine's IPv4 interfaces, and which of them discovery uses. */
 import { networkInterfaces } from "node:os";
+import { tryOr } from "../system/try-or.ts";
 
 export interface Interface {
   readonly name: string;
@@ -11,11 +12,7 @@ export interface Interface {
 
 /** Every address of this machine; none where the system cannot tell, as while no file descriptor is left. */
 function addressesNow(): ReturnType<typeof networkInterfaces> {
-  try {
-    return networkInterfaces();
-  } catch {
-    return {};
-  }
+  return tryOr(networkInterfaces, {});
 }
 
 /** The IPv4 interfaces now: they come and go. */

@@ -2,6 +2,7 @@
 import { createSocket, type Socket } from "node:dgram";
 import type { SsdpAnswer } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
+import { tryOr } from "../system/try-or.ts";
 import type { Interface } from "./interfaces.ts";
 import type { ScanWindow } from "./window.ts";
 
@@ -61,22 +62,14 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
       } catch (error) {
         return end(error);
       }
-      enlarge(socket);
+      // So that a burst of answers does not displace others. Not every runtime supports this; the search is repeated anyway.
+      tryOr(() => socket.setRecvBufferSize(currentRuntime().burstBufferBytes), undefined);
       ask();
       timers.push(setTimeout(send, window.timeoutMs / 2));
       window.onExtend(ask);
     });
     void window.over.then(() => end());
   });
-}
-
-/** A larger buffer, so that a burst of answers does not displace others. */
-function enlarge(socket: Socket): void {
-  try {
-    socket.setRecvBufferSize(currentRuntime().burstBufferBytes);
-  } catch {
-    // Not every runtime supports this; the search is repeated anyway.
-  }
 }
 
 function question(target: string, timeoutMs: number): string {

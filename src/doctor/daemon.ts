@@ -6,7 +6,9 @@ import { systemCode } from "../api/errors.ts";
 import { operationRoutes } from "../api/routes.ts";
 import { redactConfig } from "../config/schema.ts";
 import { longestSocketPath, tryRemove } from "../system/files.ts";
+import { isObject } from "../system/json.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
+import { tryOr } from "../system/try-or.ts";
 import { version } from "../system/version.ts";
 import {
   type ConfigFound,
@@ -274,12 +276,8 @@ function readApi(host: string, port: number, path: string): Promise<Readonly<Rec
 }
 
 function dataIn(text: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const { ok, data } = JSON.parse(text) as { ok?: unknown; data?: unknown };
-    return ok === true && typeof data === "object" ? (data as Record<string, unknown> | null) : null;
-  } catch {
-    return null;
-  }
+  const answer = tryOr((): unknown => JSON.parse(text), null);
+  return isObject(answer) && answer["ok"] === true && isObject(answer["data"]) ? answer["data"] : null;
 }
 
 /** Finds the program by the inode of the listening socket in `/proc/net/tcp`; only among processes of this user. */

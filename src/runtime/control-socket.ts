@@ -19,6 +19,7 @@ import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isOwnFile, longestSocketPath, makeFolder, readRegularFile, tryRemove } from "../system/files.ts";
 import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
+import { tryOr } from "../system/try-or.ts";
 import { currentRuntime, type Listener } from "./runtime.ts";
 
 /** A daemon that is still opening its state answers only after that. */
@@ -172,20 +173,13 @@ export async function isHeld(path: string): Promise<boolean> {
 const noteOf = (usual: string) => `${usual}.at`;
 
 function notedAt(usual: string): string | undefined {
-  try {
-    return readRegularFile(noteOf(usual), longestSocketPath + 1)?.trim() || undefined;
-  } catch {
-    return undefined;
-  }
+  return tryOr(() => readRegularFile(noteOf(usual), longestSocketPath + 1)?.trim() || undefined, undefined);
 }
 
+/** Writes none where the disk is full or read-only, or a file of the user has that name. */
 function noteAt(usual: string, path: string): void {
   removeNote(usual);
-  try {
-    writeFileSync(noteOf(usual), `${path}\n`, { mode: 0o600, flag: "wx" });
-  } catch {
-    // The disk is full or read-only, or a file of the user has that name.
-  }
+  tryOr(() => writeFileSync(noteOf(usual), `${path}\n`, { mode: 0o600, flag: "wx" }), undefined);
 }
 
 function removeNote(usual: string): void {
@@ -193,11 +187,7 @@ function removeNote(usual: string): void {
 }
 
 function isSameFolder(one: string, other: string): boolean {
-  try {
-    return realpathSync(one) === realpathSync(other);
-  } catch {
-    return one === other;
-  }
+  return tryOr(() => realpathSync(one) === realpathSync(other), one === other);
 }
 
 async function bind<T>(path: string, listen: (path: string) => Promise<T>): Promise<T> {

@@ -21,6 +21,7 @@ import { basename, dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { isForeign } from "./owners.ts";
+import { tryOr } from "./try-or.ts";
 
 /** `sun_path` of unix(7) holds 108 bytes, one of them the end. */
 export const longestSocketPath = 107;
@@ -134,20 +135,12 @@ export function isOwnFile(path: string): boolean {
 
 /** The names in a folder; none where it cannot be read. */
 export function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
+  return tryOr(() => readdirSync(folder), []);
 }
 
-/** Removes a file, if it can. */
+/** Removes a file, if it can: one that stays does no harm. */
 export function tryRemove(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // A file that stays does no harm.
-  }
+  tryOr(() => rmSync(path, { force: true }), undefined);
 }
 
 /** Whether a process of this machine runs; true too where the runtime does not tell. */

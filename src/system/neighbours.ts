@@ -1,6 +1,7 @@
 /** The neighbour (ARP) table of the system: the MAC address behind an address of the local network (SECURITY.md 2.4). */
 import { readFileSync } from "node:fs";
 import { systemCode } from "../api/errors.ts";
+import { tryOr } from "./try-or.ts";
 
 export interface Neighbours {
   /** The MAC address behind an IPv4 address, lower case with colons; `null` where the table has none. */
@@ -51,12 +52,8 @@ function readTable(): string {
  * read, or does not have the address, which may be in another network.
  */
 export function isUnclaimed(host: string, read: () => string = readTable): boolean {
-  try {
-    const flags = rowsOf(read()).flatMap((row) => (row[0] === host ? [Number(row[2])] : []));
-    return flags.length > 0 && flags.every((flag) => (flag & complete) === 0);
-  } catch {
-    return false;
-  }
+  const rows = tryOr(() => rowsOf(read()), []).filter(([address]) => address === host);
+  return rows.length > 0 && rows.every(([, , flags]) => (Number(flags) & complete) === 0);
 }
 
 /** ATF_COM of arp(7): the entry has its MAC address. */

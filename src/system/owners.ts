@@ -6,6 +6,7 @@ import { chmodSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync 
 import { dirname, resolve } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { shellQuote } from "./text.ts";
+import { tryOr } from "./try-or.ts";
 
 /** After so many links Linux gives up with ELOOP. */
 const maxLinks = 40;
@@ -13,14 +14,8 @@ const sticky = 0o1000;
 const root = 0;
 const isWindows = process.platform === "win32";
 
-/** A path with its links resolved, and what is there. */
-export interface Followed {
-  readonly path: string;
-  readonly found: Stats | undefined;
-}
-
-/** Resolves the links at the end of a path. Fails with `config_invalid` for a link of another user. */
-export function followLinks(path: string): Followed {
+/** Resolves the links at the end of a path; `found` is what is there. Fails with `config_invalid` for a link of another user. */
+export function followLinks(path: string): { path: string; found: Stats | undefined } {
   let at = resolve(path);
   for (let links = 0; links <= maxLinks; links++) {
     const found = lstatSync(at, { throwIfNoEntry: false });
@@ -61,8 +56,9 @@ export function checkGroupWritable(path: string, found: Stats, secret: boolean):
  */
 export function checkAbove(path: string): void {
   if (isWindows) return;
-  for (let at = realPathOr(dirname(resolve(path))); ; at = dirname(at)) {
-    const found = folderAt(at);
+  const folder = dirname(resolve(path));
+  for (let at = tryOr(() => realpathSync(folder), folder); ; at = dirname(at)) {
+    const found = tryOr(() => statSync(at), undefined);
     if (found && (found.mode & 0o002) !== 0 && (found.mode & sticky) === 0)
       throw writableError(at, found, "everyone", "o-w");
     if (dirname(at) === at) return;
@@ -83,32 +79,9 @@ export function restrictToOwner(path: string, found: Stats): string[] {
   }
 }
 
+/** `null` also where Deno lacks the permission. */
 function ownUid(): number | null {
-  if (isWindows) return null;
-  try {
-    return process.geteuid?.() ?? null;
-  } catch {
-    // Deno may lack the permission.
-    return null;
-  }
-}
-
-/** The real path of a folder; the path itself where that cannot be found. */
-function realPathOr(path: string): string {
-  try {
-    return realpathSync(path);
-  } catch {
-    return path;
-  }
-}
-
-/** The stats of a folder; `undefined` where there is none, or without permission. */
-function folderAt(path: string): Stats | undefined {
-  try {
-    return statSync(path);
-  } catch {
-    return undefined;
-  }
+  return isWindows ? null : tryOr(() => process.geteuid?.() ?? null, null);
 }
 
 function foreignError(path: string, { uid }: Stats, command: string): ZapdError {

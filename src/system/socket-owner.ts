@@ -2,6 +2,7 @@
 import { lstatSync, realpathSync, type Stats } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { followLinks, isForeign } from "./owners.ts";
+import { tryOr } from "./try-or.ts";
 
 /**
  * Fails with EACCES where the socket, or a folder or link on its path, is another user's, who could answer in place of the
@@ -18,14 +19,10 @@ export function checkSocketOwner(socket: string): void {
 function checkPath(path: string, found: Stats | null = lstatSync(path)): void {
   if (found && isForeign(found)) throw Object.assign(new Error(`${path} is another user's`), { code: "EACCES" });
   const above = dirname(path);
-  if (above !== path) checkPath(above, statsOf(above));
-}
-
-/** `null` where Deno may not look at a folder. */
-function statsOf(folder: string): Stats | null {
-  try {
-    return lstatSync(folder);
-  } catch {
-    return null;
-  }
+  // Deno may not look at every folder.
+  if (above !== path)
+    checkPath(
+      above,
+      tryOr(() => lstatSync(above), null),
+    );
 }

@@ -5,6 +5,7 @@ import { ZapdError } from "../api/errors.ts";
 import { makeFolder, readRegularFile, removeLeftovers, sweepTemporaries } from "./files.ts";
 import { isObject } from "./json.ts";
 import { checkAbove, checkGroupWritable, checkOwned, followLinks, restrictToOwner } from "./owners.ts";
+import { tryOr } from "./try-or.ts";
 
 const secretsFile = "credentials.json";
 /** A larger file is not ours, and is not read. */
@@ -91,11 +92,7 @@ function fileAt(path: string): { path: string; found: Stats } | null {
 
 /** Whether a credentials file contains any; true where it cannot be read. */
 function holdsSecrets(path: string): boolean {
-  try {
-    const content: unknown = JSON.parse(readRegularFile(path, maxSecretsBytes) ?? "{}");
-    const credentials = isObject(content) ? content["credentials"] : null;
-    return !isObject(credentials) || Object.keys(credentials).length > 0;
-  } catch {
-    return true;
-  }
+  const content = tryOr((): unknown => JSON.parse(readRegularFile(path, maxSecretsBytes) ?? "{}"), null);
+  const credentials = isObject(content) ? content["credentials"] : null;
+  return !isObject(credentials) || Object.keys(credentials).length > 0;
 }

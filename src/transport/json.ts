@@ -1,5 +1,6 @@
 /** Reads JSON of devices, in which any value may be missing or wrong. */
 import { isObject } from "../system/json.ts";
+import { tryOr } from "../system/try-or.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -10,11 +11,7 @@ const maxValues = 400_000;
 
 /** Parses a text; `undefined` where it is no JSON, or has too many values. */
 export function readJson(text: string): unknown {
-  try {
-    return hasTooManyValues(text) ? undefined : JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return hasTooManyValues(text) ? undefined : tryOr(() => JSON.parse(text), undefined);
 }
 
 /** Counts the values before parsing. */

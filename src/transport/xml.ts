@@ -4,6 +4,7 @@
  */
 import { Parser } from "htmlparser2";
 import { type DeviceError, protocolError } from "../api/errors.ts";
+import { tryOr } from "../system/try-or.ts";
 import type { Answer } from "./http-connection.ts";
 
 const maxDepth = 64;
@@ -26,22 +27,14 @@ export function documentText({ headers, body }: Pick<Answer, "headers" | "body">
   // A declaration that can be read as latin1 is not in UTF-16, whatever it says.
   const declared = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"']+)/.exec(start)?.[1]?.replace(/^utf-?16.*/i, "utf-8");
   for (const charset of [mark, header, declared, "utf-8"]) {
-    const text = charset === undefined ? null : decodeAs(charset, body);
+    // `null` where the charset is unknown, or does not fit the bytes.
+    const text = charset && tryOr(() => new TextDecoder(charset, { fatal: true }).decode(body), null);
     if (text?.includes("<")) return text;
   }
   return new TextDecoder().decode(body);
 }
 
 const marks = { "\xef\xbb\xbf": "utf-8", "\xff\xfe": "utf-16le", "\xfe\xff": "utf-16be" } as const;
-
-/** `null` where the charset is unknown, or does not fit the bytes. */
-function decodeAs(charset: string, bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
 
 /**
  * Reads a document, and returns its root element. Fails with `device_error` when it is no complete document, or its root is not
