@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { programWords } from "../support/daemon.ts";
+import { programWords, zapdWords } from "../support/daemon.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
 import { isWhole, slowTest } from "../support/whole.ts";
@@ -25,7 +25,8 @@ beforeEach(async () => {
 afterEach(() => home.leave());
 
 const bin = join(root, "src/cli/zapd.mjs");
-const zapd = (...words: string[]) => home.run("node", [bin, ...words]);
+const [program = "", ...first] = zapdWords();
+const zapd = (...words: string[]) => home.run(program, [...first, ...words]);
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 const patch = (body: unknown) =>
   fetch(`http://127.0.0.1:${home.port}/v1/config`, { method: "PATCH", body: JSON.stringify(body) });
@@ -129,16 +130,16 @@ test.skipIf(!existsSync("/dev/full"))(
   "what cannot be written for want of room is a failure, told in words",
   async () => {
     for (const words of ["help", "version", "completion bash"])
-      expect([words, await home.run("sh", ["-c", `"$@" >/dev/full`, "sh", "node", bin, ...words.split(" ")])]).toEqual([
+      expect([
         words,
-        { status: 1, stdout: "", stderr: "zapd: the output could not be written (ENOSPC).\n" },
-      ]);
+        await home.run("sh", ["-c", `"$@" >/dev/full`, "sh", program, ...first, ...words.split(" ")]),
+      ]).toEqual([words, { status: 1, stdout: "", stderr: "zapd: the output could not be written (ENOSPC).\n" }]);
     // A failure is one whoever reads of it, as far as they read.
     const status = '(exec 4>&1; { "$@" 2>&1; echo $? >&4; } | true)';
-    expect(await home.run("sh", ["-c", status, "sh", "node", bin, "nonsense", "--json"])).toMatchObject({
+    expect(await home.run("sh", ["-c", status, "sh", program, ...first, "nonsense", "--json"])).toMatchObject({
       stdout: "2\n",
     });
-    expect(await home.run("sh", ["-c", `"$@" 2>/dev/full`, "sh", "node", bin, "devices"])).toMatchObject({
+    expect(await home.run("sh", ["-c", `"$@" 2>/dev/full`, "sh", program, ...first, "devices"])).toMatchObject({
       stdout: "",
     });
   },
@@ -214,7 +215,8 @@ describe("a command finds the daemon that runs", () => {
     writeFileSync(config, text, { mode: 0o600 });
     const daemon = home.start("env", [
       `ZAPD_STATE_DIR=${folder}/state`,
-      ...programWords(),
+      program,
+      ...first,
       "serve",
       "--config",
       config,
@@ -239,17 +241,17 @@ describe("a command finds the daemon that runs", () => {
 
   test("the user's own goes first, and who says which is heard", async () => {
     const one = await serveElsewhere("one");
-    const own = home.start("node", [bin, "serve"]);
+    const own = home.start(program, [...first, "serve"]);
     await own.says(" · socket ");
     expect(await socketOf()).toBe(join(home.folder, ".local/state/zapd/zapd.sock"));
     expect(await socketOf("--socket", one.socket)).toBe(one.socket);
     // A command that has begun with it waits while it restarts, and does not go on with the other one.
-    const watching = home.start("node", [bin, "watch", "--json"]);
+    const watching = home.start(program, [...first, "watch", "--json"]);
     await watching.says("snapshot");
     own.child.kill("SIGTERM");
     await watching.says("the daemon does not answer");
     await own.ended;
-    await home.start("node", [bin, "serve"]).says(" · socket ");
+    await home.start(program, [...first, "serve"]).says(" · socket ");
     await watching.says("the daemon answers again");
   }, 60_000);
 
@@ -261,7 +263,7 @@ describe("a command finds the daemon that runs", () => {
       expect(stderr).toContain(part);
     // The line that it gives is one that can be typed.
     const [, line = ""] = /(export ZAPD_SOCKET=.*)$/m.exec(stderr) ?? [];
-    const chosen = await home.run("sh", ["-c", `${line}; node ${bin} status --json`]);
+    const chosen = await home.run("sh", ["-c", `${line}; "$@" status --json`, "sh", program, ...first]);
     expect([one.socket, two.socket]).toContain(JSON.parse(chosen.stdout).data.socket);
   }, 60_000);
 
