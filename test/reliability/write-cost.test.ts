@@ -15,6 +15,8 @@ for (const file of ["devices.json", "config.toml"]) {
     async () => {
       const writer = writers.find((one) => one.file === file);
       if (!writer) throw new Error(`nobody writes ${file}`);
+      // The first change starts the threads for files.
+      await writer.change(home.daemon, home.sets, many + 1);
       const trace = await attach(home.daemon.process.pid ?? 0, { calls: ["rename", "fsync"], filesOnly: true });
       const began = performance.now();
       const answered = await Promise.all(
@@ -31,7 +33,7 @@ for (const file of ["devices.json", "config.toml"]) {
       // The last change is in the file, before and after the kill.
       const last = await writer.read(home.daemon);
       await home.daemon.stop("SIGKILL");
-      home.daemon = await startTestDaemon({ speed: 1, fromSource: true, folder: home.daemon.folder });
+      home.daemon = await startTestDaemon({ speed: 1, folder: home.daemon.folder });
       expect(await writer.read(home.daemon)).toBe(last);
     },
   );

@@ -147,7 +147,7 @@ export function homeForAll(setup?: DaemonSetup): { sets: Sets; daemon: TestDaemo
   const home = {} as { sets: Sets; daemon: TestDaemon };
   beforeAll(async () => {
     home.sets = await startSets();
-    home.daemon = await startTestDaemon({ fromSource: true, ...setup });
+    home.daemon = await startTestDaemon(setup);
     await introduce(home.daemon, home.sets);
   });
   afterAll(async () => {
