@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
 import { join } from "node:path";
@@ -56,8 +56,8 @@ function serve(runtime: keyof typeof runtimes, ...words: string[]): Served {
   open.push(served);
   return served;
 }
-afterEach(() => {
-  for (const { child } of open.splice(0)) child.kill("SIGKILL");
+afterAll(() => {
+  for (const { child } of open) child.kill("SIGKILL");
 });
 
 interface Heard {
@@ -100,8 +100,13 @@ const bodyOf = ({ text }: Heard) => text.slice(text.indexOf("\r\n\r\n") + 4);
 
 for (const runtime of ["bun", "deno"] as const)
   describe(`a listener for one peer, under ${runtime}`, () => {
+    let url: URL;
+    beforeAll(async () => {
+      url = await serve(runtime).url();
+    });
+
     test("it answers the peer at its path, which another listener does not have, and no request at another", async () => {
-      const [url, { pathname }] = await Promise.all([serve(runtime).url(), serve(runtime).url()]);
+      const { pathname } = await serve(runtime).url();
       expect(pathname).not.toBe(url.pathname);
       expect(url.hostname).toBe("127.0.0.1");
       expect(url.pathname).toMatch(/^\/[0-9a-f]{32}\/a%20film%20%26%20more%20%C3%BC\.mp4$/);
@@ -132,7 +137,6 @@ for (const runtime of ["bun", "deno"] as const)
     });
 
     test("a body comes whole, in whatever pieces; one that is too long, of no length or of a strange one is refused", async () => {
-      const url = await serve(runtime).url();
       const notify = request(url, "NOTIFY", "SID: uuid:1", "Content-Length: 6");
       expect(bodyOf(await talk(url, [...`${notify}<e/>ü`]))).toBe("uuid:1:<e/>Ã¼");
       for (const [line, expected] of [
@@ -146,7 +150,6 @@ for (const runtime of ["bun", "deno"] as const)
     });
 
     test("what is no request is refused, and one with a long head as soon as it is too long", async () => {
-      const url = await serve(runtime).url();
       for (const wrong of [
         "hello\r\n\r\n",
         `GET ${url.pathname}\r\n\r\n`,
@@ -189,7 +192,6 @@ for (const runtime of ["bun", "deno"] as const)
     });
 
     test("an answer is sent as fast as it is taken, also to one that says it sends no more", async () => {
-      const url = await serve(runtime).url();
       const length = 50_000_000;
       const got = await new Promise<number>((resolve) => {
         let bytes = 0;
@@ -209,7 +211,6 @@ for (const runtime of ["bun", "deno"] as const)
     });
 
     test("its last bytes wait for a peer that is paused", async () => {
-      const url = await serve(runtime).url();
       const askPaused = (wanted: string) => {
         const socket = net.connect(Number(url.port), url.hostname).pause();
         socket.write(request(url, "GET", `Wanted: ${wanted}`));
@@ -228,7 +229,6 @@ for (const runtime of ["bun", "deno"] as const)
     });
 
     test("a failure is answered where an answer is still possible, and otherwise closes the connection", async () => {
-      const url = await serve(runtime).url();
       expect(status(await talk(url, request(url, "GET", "Wanted: throw")))).toBe(500);
       const half = await talk(url, request(url, "GET", "Wanted: half"));
       expect([half.over, bodyOf(half).length < 1_000]).toEqual([true, true]);
