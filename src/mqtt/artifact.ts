@@ -136,7 +136,8 @@ async function request(url: URL, options: ArtifactOptions): Promise<IncomingMess
 const certificateErrors = /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/;
 
 /** One GET over a new connection to an allowed address. Redirects are not followed. */
-function get(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): Promise<IncomingMessage> {
+function get(url: URL, { ca, signal, lookup }: ArtifactOptions): Promise<IncomingMessage> {
+  const resolveName = lookup ?? ((name: string) => dns.promises.lookup(name, { all: true, verbatim: true }));
   return new Promise((resolve, reject) => {
     const failed = (error: unknown) => {
       if (error instanceof ZapdError || signal.aborted) return reject(signal.aborted ? signal.reason : error);
@@ -151,7 +152,7 @@ function get(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
       ...(ca !== undefined && { ca: [ca] }),
       // So that the connection goes to the address that was checked.
       lookup(name, options, done) {
-        lookup(name).then(
+        resolveName(name).then(
           (all) => {
             const allowed = isLocal(url) ? all : all.filter(({ address }) => !isForbidden(address));
             const [first] = allowed;
@@ -171,10 +172,6 @@ function get(url: URL, { ca, signal, lookup = systemLookup }: ArtifactOptions): 
   });
 }
 
-async function systemLookup(name: string): Promise<readonly LookupAddress[]> {
-  return dns.promises.lookup(name, { all: true, verbatim: true });
-}
-
 /** System codes of the disk, not of the connection. */
 const fileErrors = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
 
@@ -188,20 +185,21 @@ for (const [prefix, bits] of [
   ["127.0.0.0", 8],
   ["169.254.0.0", 16],
   ["224.0.0.0", 3],
-] as const)
-  forbidden.addSubnet(prefix, bits, "ipv4");
-for (const [prefix, bits] of [
   ["::", 128],
   ["::1", 128],
   ["fe80::", 10],
   ["ff00::", 8],
 ] as const)
-  forbidden.addSubnet(prefix, bits, "ipv6");
+  forbidden.addSubnet(prefix, bits, familyOf(prefix));
 
 function isForbidden(address: string): boolean {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return forbidden.check(mapped, "ipv4");
-  return forbidden.check(address, net.isIPv6(address) ? "ipv6" : "ipv4");
+  return forbidden.check(address, familyOf(address));
+}
+
+function familyOf(address: string) {
+  return net.isIPv6(address) ? "ipv6" : "ipv4";
 }
 
 function statusText(status: number): string {

@@ -74,8 +74,8 @@ type AnyCall = (name: OperationName, args: Call["args"]) => Promise<{ readonly t
 export class Commands {
   readonly #options: CommandsOptions;
   readonly #call: AnyCall;
-  readonly #commands = new Bucket(limits.perSecond, limits.burst);
-  readonly #refusals = new Bucket(refusalsPerSecond, 2 * refusalsPerSecond);
+  readonly #mayRun = bucketOf(limits.perSecond, limits.burst);
+  readonly #mayReport = bucketOf(refusalsPerSecond, 2 * refusalsPerSecond);
   readonly #sideload: Sideload;
   readonly #closing = new AbortController();
   #running = 0;
@@ -127,7 +127,7 @@ export class Commands {
   async #run(message: Message, bus: Bus): Promise<void> {
     const { topics } = this.#options;
     checkFresh(message);
-    if (!this.#commands.take()) throw tooMany(`more than ${limits.perSecond} commands a second arrive from the broker`);
+    if (!this.#mayRun()) throw tooMany(`more than ${limits.perSecond} commands a second arrive from the broker`);
     if (this.#running >= limits.concurrent)
       throw tooMany(`${limits.concurrent} commands from the broker are running already`);
     this.#running++;
@@ -233,14 +233,14 @@ export class Commands {
     this.leaseEnded(device.id);
     const stop = new AbortController();
     this.#logs.set(device.id, { token, stop });
-    const bucket = new Bucket(linesPerSecond, linesPerSecond);
+    const mayPublish = bucketOf(linesPerSecond, linesPerSecond);
     let dropped = 0;
     const follow = async () => {
       const args = { id: device.id, query: { follow: "true" }, lease: token, signal: stop.signal };
       const passes = () => true;
       for await (const batch of createStream<LogLines>({ ...api, passes }, "readLogs", args)) {
         dropped += batch.dropped ?? 0;
-        const lines = batch.lines.filter(() => bucket.take());
+        const lines = batch.lines.filter(mayPublish);
         dropped += batch.lines.length - lines.length;
         if (lines.length === 0) continue;
         const json = JSON.stringify({ lines, ...(dropped > 0 && { dropped }) });
@@ -259,7 +259,7 @@ export class Commands {
 
   /** Reports a command that was not run in an event and in the log, without its content. */
   #refuse(topic: string, thrown: unknown, isTyped: boolean): void {
-    if (!this.#refusals.take()) return;
+    if (!this.#mayReport()) return;
     const { log, publish } = this.#options;
     const { code, message, hint } = errorBody(toZapdError(thrown));
     const error = isTyped ? { code, message: "The text was not typed" } : { code, message, hint };
@@ -449,25 +449,16 @@ function envelopeOf(thrown: unknown): string {
   return JSON.stringify({ ok: false, error: errorBody(toZapdError(thrown)) });
 }
 
-/** A token bucket. */
-class Bucket {
-  readonly #perSecond: number;
-  readonly #most: number;
-  #left: number;
-  #at = performance.now();
-
-  constructor(perSecond: number, most: number) {
-    this.#perSecond = perSecond;
-    this.#most = most;
-    this.#left = most;
-  }
-
-  take(): boolean {
+/** A token bucket: returns whether one more may be taken now. */
+function bucketOf(perSecond: number, most: number): () => boolean {
+  let left = most;
+  let at = performance.now();
+  return () => {
     const now = performance.now();
-    this.#left = Math.min(this.#most, this.#left + ((now - this.#at) / 1_000) * this.#perSecond);
-    this.#at = now;
-    if (this.#left < 1) return false;
-    this.#left--;
+    left = Math.min(most, left + ((now - at) / 1_000) * perSecond);
+    at = now;
+    if (left < 1) return false;
+    left--;
     return true;
-  }
+  };
 }
