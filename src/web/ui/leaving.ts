@@ -3,17 +3,15 @@ import { connection } from "../store.ts";
 
 /** Calls `release` when the window loses focus, the page is hidden or unloaded, or the daemon is lost. Returns the unsubscribe function. */
 export function onPageLeave(release: () => void): () => void {
-  const hidden = () => document.hidden && release();
-  addEventListener("blur", release);
-  addEventListener("pagehide", release);
-  document.addEventListener("visibilitychange", hidden);
+  const over = new AbortController();
+  addEventListener("blur", release, over);
+  addEventListener("pagehide", release, over);
+  document.addEventListener("visibilitychange", () => document.hidden && release(), over);
   const unsubscribe = connection.subscribe((now) => {
     if (now === "lost") release();
   });
   return () => {
-    removeEventListener("blur", release);
-    removeEventListener("pagehide", release);
-    document.removeEventListener("visibilitychange", hidden);
+    over.abort();
     unsubscribe();
   };
 }

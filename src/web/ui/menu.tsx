@@ -48,15 +48,12 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
       event.preventDefault();
       event.stopPropagation();
     };
-    document.addEventListener("pointerdown", closeOutside);
-    document.addEventListener("focusin", closeOutside);
-    root.addEventListener("keydown", onKeyDown);
+    const over = new AbortController();
+    document.addEventListener("pointerdown", closeOutside, over);
+    document.addEventListener("focusin", closeOutside, over);
+    root.addEventListener("keydown", onKeyDown, over);
     all()[0]?.focus();
-    return () => {
-      document.removeEventListener("pointerdown", closeOutside);
-      document.removeEventListener("focusin", closeOutside);
-      root.removeEventListener("keydown", onKeyDown);
-    };
+    return () => over.abort();
   }, [isOpen]);
   return (
     <div class="menu" ref={place}>

@@ -134,14 +134,11 @@ function Drop({ take, isBusy }: { take(what: ChosenPackage | null): void; readon
       isOver.value = false;
       latest.current(packageFromDrop(event.dataTransfer));
     };
-    addEventListener("dragleave", leave);
-    addEventListener("dragover", over);
-    addEventListener("drop", drop);
-    return () => {
-      removeEventListener("dragleave", leave);
-      removeEventListener("dragover", over);
-      removeEventListener("drop", drop);
-    };
+    const gone = new AbortController();
+    addEventListener("dragleave", leave, gone);
+    addEventListener("dragover", over, gone);
+    addEventListener("drop", drop, gone);
+    return () => gone.abort();
   }, []);
   return (
     <div class={`dev-drop${isOver.value ? " is-over" : ""}`}>

@@ -124,14 +124,7 @@ function Rename({ entry, close }: DialogProps) {
 function Labels({ entry, close }: DialogProps) {
   const text = useSignal((entry.device.peek().labels ?? []).join(", "));
   const submit = async () => {
-    const labels = [
-      ...new Set(
-        text.value
-          .toLowerCase()
-          .split(/[\s,]+/)
-          .filter(Boolean),
-      ),
-    ];
+    const labels = [...new Set(text.value.toLowerCase().match(/[^\s,]+/g))];
     updateDevice(await call("changeDevice", { id: entry.id, body: { labels } }));
     close();
   };

@@ -87,14 +87,13 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       held.get(event.code)?.();
       held.delete(event.code);
     };
-    addEventListener("keydown", down);
-    addEventListener("keyup", up);
-    addEventListener("click", click);
+    const over = new AbortController();
+    addEventListener("keydown", down, over);
+    addEventListener("keyup", up, over);
+    addEventListener("click", click, over);
     const unsubscribe = onPageLeave(releaseAll);
     return () => {
-      removeEventListener("keydown", down);
-      removeEventListener("keyup", up);
-      removeEventListener("click", click);
+      over.abort();
       unsubscribe();
       releaseAll();
     };

@@ -7,7 +7,7 @@ import { HoldButton } from "../ui/hold-button.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { type Key, withheldHint } from "../words.ts";
 
-interface KeyFace {
+export interface KeyFace {
   readonly key: Key;
   readonly label: string;
   readonly icon?: IconName;

@@ -23,7 +23,7 @@ import {
 } from "../words.ts";
 import { Pairing } from "./pairing.tsx";
 import { isKeyboardOn, Shortcuts, useKeyboard } from "./remote-keyboard.tsx";
-import { KeyButton, Keys } from "./remote-keys.tsx";
+import { KeyButton, type KeyFace, Keys } from "./remote-keys.tsx";
 import { Apps, Channels, Inputs } from "./remote-lists.tsx";
 import { Playing } from "./remote-playing.tsx";
 import { Text } from "./remote-text.tsx";
@@ -58,6 +58,7 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
     const isOn = displayStatusOf(now, entry.state.peek()) === "on";
     if (powerKey(now, isOn) !== undefined) ask("power");
   };
+  const pairButton = <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />;
   useKeyboard({ entry, askPower, showList: () => ask("shortcuts") });
   return (
     <div class={`remote is-${displayStatus}`}>
@@ -81,14 +82,14 @@ function RemoteOf({ entry }: { readonly entry: Entry }) {
       {displayStatus === "unpaired" ? (
         <Notice icon="link" title={`${device.name} must be paired first`}>
           <p>It accepts commands once it is paired with zapd. You pair it only once, at the TV.</p>
-          <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
+          {pairButton}
         </Notice>
       ) : (
         <>
           {device.access === "unpaired" && (
             <Notice icon="link" title={`${device.name} does more once it is paired`}>
               <p>Some functions work already; the others work after pairing.</p>
-              <Button label={`Pair ${device.name}`} icon="link" kind="primary" onPress={() => ask("pairing")} />
+              {pairButton}
             </Notice>
           )}
           <div class="remote-body">
@@ -216,6 +217,14 @@ function Volume({
   const { level = null, muted = null } = state?.volume ?? {};
   if (!has("volume-up") && !hasVolume && !hasMute) return null;
   const isMuted = muted === true;
+  const step = (face: Required<KeyFace>, by: 1 | -1) =>
+    has(face.key) ? (
+      <KeyButton entry={entry} face={face} />
+    ) : (
+      hasVolume && (
+        <Button label={face.label} icon={face.icon} iconOnly withheld={whyNot} onPress={() => stepVolume(entry, by)} />
+      )
+    );
   return (
     <section class={`remote-volume${isMuted ? " is-muted" : ""}`} aria-label="Volume">
       {hasMute ? (
@@ -229,21 +238,9 @@ function Volume({
       ) : (
         has("mute") && <KeyButton entry={entry} face={{ key: "mute", label: "Mute", icon: "volume-x" }} />
       )}
-      {has("volume-down") ? (
-        <KeyButton entry={entry} face={{ key: "volume-down", label: "Quieter", icon: "minus" }} />
-      ) : (
-        hasVolume && (
-          <Button label="Quieter" icon="minus" iconOnly withheld={whyNot} onPress={() => stepVolume(entry, -1)} />
-        )
-      )}
+      {step({ key: "volume-down", label: "Quieter", icon: "minus" }, -1)}
       {can("volume") && level !== null && <VolumeSlider entry={entry} label="Volume" level={level} isMuted={isMuted} />}
-      {has("volume-up") ? (
-        <KeyButton entry={entry} face={{ key: "volume-up", label: "Louder", icon: "plus" }} />
-      ) : (
-        hasVolume && (
-          <Button label="Louder" icon="plus" iconOnly withheld={whyNot} onPress={() => stepVolume(entry, 1)} />
-        )
-      )}
+      {step({ key: "volume-up", label: "Louder", icon: "plus" }, 1)}
       {level !== null && <output class="remote-level">{isMuted ? "muted" : Math.round(level)}</output>}
     </section>
   );
