@@ -52,7 +52,7 @@ export async function controlPlayer(
   }
 }
 
-export async function seek(renderer: Renderer, positionMs: number, signal: AbortSignal): Promise<void> {
+async function seek(renderer: Renderer, positionMs: number, signal: AbortSignal): Promise<void> {
   const args = { Unit: "REL_TIME", Target: timeOf(positionMs) };
   try {
     await renderer.command("transport", "Seek", signal, args);
@@ -108,7 +108,7 @@ async function supportedType(renderer: Renderer, mime: string, signal: AbortSign
   return typeFor(mime, info.get("Sink") ?? "");
 }
 
-export async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
+async function press(renderer: Renderer, key: Key, signal: AbortSignal): Promise<void> {
   const does = ofKey(playerKeys, key);
   if ("louder" in does) return step(renderer, does.louder, signal);
   if ("mute" in does) {
@@ -130,7 +130,7 @@ export async function press(renderer: Renderer, key: Key, signal: AbortSignal): 
 }
 
 /** One step of the volume, as by a key of a remote. */
-export async function step(renderer: Renderer, by: 1 | -1, signal: AbortSignal): Promise<void> {
+async function step(renderer: Renderer, by: 1 | -1, signal: AbortSignal): Promise<void> {
   const level = (await unlessSlept(renderer.volume(signal)))?.level;
   if (level == null) throw new ZapdError("device_error", "does not report its volume");
   await renderer.setVolume(pressedLevel(level, by, renderer.memory.volume ?? usualRange), signal);

@@ -2,7 +2,7 @@
 
 /** A decoded message: numbers, and bytes of length-delimited fields. */
 export type Fields = ReadonlyMap<number, number | Buffer>;
-export type Value = number | string | Uint8Array | MessageFields;
+type Value = number | string | Uint8Array | MessageFields;
 export interface MessageFields {
   readonly [field: number]: Value;
 }

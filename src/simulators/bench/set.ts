@@ -15,7 +15,7 @@ export interface Discovery extends Part {
 }
 
 /** Something that happened at a set, such as `key`, `text` or `power`, with a text for people. */
-export interface SetEvent {
+interface SetEvent {
   readonly type: string;
   readonly text: string;
   /** The address of the media that it is to play. Nothing is requested from there: that is up to the owner of the set. */

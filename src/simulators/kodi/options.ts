@@ -45,7 +45,7 @@ export interface SimulatedChannel {
 }
 
 /** The types of favourites (players.md 7.2). */
-export type SimulatedFavourite = { title: string } & (
+type SimulatedFavourite = { title: string } & (
   | { type: "media"; path: string }
   | { type: "window"; window: string; windowparameter: string }
   | { type: "script"; path: string }

@@ -13,7 +13,7 @@ export interface SimulatedApp {
   hidden?: boolean;
 }
 
-export interface SimulatedInput {
+interface SimulatedInput {
   /** `HDMI_1`. */
   id: string;
   /** The name given by its owner. */
@@ -38,7 +38,7 @@ export type Prompting = "accept" | "deny" | "wait" | "none";
  * What `turnOff` leads to: `off`, all ports closed; `quick-start`, open ports that refuse registration with 1008;
  * `active-standby`, a set that still answers (smart-tvs.md 1.2, 2.5).
  */
-export type Standby = "off" | "quick-start" | "active-standby";
+type Standby = "off" | "quick-start" | "active-standby";
 
 export type Power = "on" | "standby";
 

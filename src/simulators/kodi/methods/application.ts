@@ -37,7 +37,7 @@ function notifyVolume(model: Model): void {
   model.emit("volume", `volume ${volume}${muted ? ", muted" : ""}`);
 }
 
-export function quit(model: Model): void {
+function quit(model: Model): void {
   model.notify("System.OnQuit", { exitcode: 0 });
   model.shutDown("ended", "clean");
 }

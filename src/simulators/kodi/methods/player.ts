@@ -35,7 +35,7 @@ const propertyNames = names(
   `),
 );
 
-export const itemNames = names(
+const itemNames = names(
   "List.Fields.All",
   words(`
     title artist album albumartist genre year rating track duration comment lyrics plot plotoutline tagline director
