@@ -87,7 +87,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const by = configured === "" ? undefined : "daemon.socket";
     const bound = await claimSocket(wanted, listen, by, usual);
     const failed = (error: unknown) => log.recurring(textOf(error));
-    unwatch = watchSocket(wanted, usual, bound, { listen, failed, lost: lost.resolve });
+    unwatch = watchSocket(wanted, by, usual, bound, { listen, failed, lost: lost.resolve });
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven over HTTP without storage and without the command line.

@@ -120,11 +120,16 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   else damaged(options.unwritable);
   const uploads = uploadsIn(state);
   sweepStateFolder(state);
-  let unsaved: ZapdError | undefined;
-  const wrote = (failure: ZapdError | undefined) => {
-    unsaved = failure;
-  };
-  const fileOf = (name: string) => ({ path: join(state, name), damaged, wrote });
+  /** By file, why its last change is not on disk. */
+  const unsaved = new Map<string, ZapdError>();
+  const fileOf = (name: string) => ({
+    path: join(state, name),
+    damaged,
+    wrote(failure: ZapdError | undefined) {
+      if (failure) unsaved.set(name, failure);
+      else unsaved.delete(name);
+    },
+  });
   const registry = await Registry.open({ ...fileOf("devices.json"), composition });
   const catalog = await Catalog.open(fileOf("apps.json"));
 
@@ -230,7 +235,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     mcp: () => (mcp ??= openMcp()),
     warnings: () => [
       ...warnings,
-      ...(unsaved ? [`The last change was not saved: ${withHint(unsaved.message, unsaved.hint)}`] : []),
+      ...[...unsaved.values()].map(({ message, hint }) => `The last change was not saved: ${withHint(message, hint)}`),
       ...config.warnings,
       ...trust.warnings(),
       ...mqtt.warnings(),

@@ -1,7 +1,16 @@
 /** Starting as a process: what is in the way is said, with the exit status that service managers know; nothing is left behind. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -190,6 +199,20 @@ test("T16 a daemon that is stopped while its state folder is emptied, and anothe
   await until("the first has ended", () => first?.exitCode === 1);
   expect(log?.()).toMatch(/stopped: zapd is already running with this state folder \(pid \d+\)/);
   expect(await currentRuntime().isListening(join(state, "zapd.sock"))).toBe(true);
+});
+
+test("T16 a daemon that is stopped while its socket is removed, and another takes its state with a socket elsewhere, ends on waking", async () => {
+  const state = join(folder, "state");
+  await serve(configOf(await freePort()), state, "first.toml");
+  const [first] = running;
+  first?.kill("SIGSTOP");
+  rmSync(join(state, "zapd.sock"));
+  const elsewhere = join(folder, "elsewhere.sock");
+  const second = configOf(await freePort(), `socket = ${JSON.stringify(elsewhere)}`);
+  expect((await serve(second, state, "second.toml")).status).toBeNull();
+  first?.kill("SIGCONT");
+  await until("the first has ended", () => first?.exitCode === 1);
+  expect(readFileSync(join(state, "zapd.sock.at"), "utf8")).toStartWith(elsewhere);
 });
 
 test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no socket", async () => {

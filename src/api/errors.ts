@@ -20,7 +20,7 @@ const missing = { status: 404, exit: exits.notFound } as const;
 const unreachable = { status: 500, exit: exits.unreachable } as const;
 const refused = { status: 500, exit: exits.refused } as const;
 const failed = { status: 500, exit: exits.failed } as const;
-/** Valid requests that cannot be fulfilled as they are. */
+/** Requests of a valid form whose content is refused. */
 const refusedInput = { status: 400, exit: exits.failed } as const;
 const unsupported = { status: 400, exit: exits.unsupported } as const;
 

@@ -7,6 +7,9 @@ export const pressLimits = { holdMs: 10_000, characters: 1_024 } as const;
 
 export const maxLabels = 32;
 
+/** The longest scene in TOML: bytes of a file, characters of a text. */
+export const sceneLength = 64 * 1024;
+
 export const packageBytes = 100 * 1024 * 1024;
 export const maxPackageFiles = 10_000;
 /** Files that tools leave, and no package needs. */

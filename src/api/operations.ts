@@ -893,7 +893,7 @@ const own = {
     tag: "daemon",
     summary: "Whether the daemon is healthy",
     description:
-      "With warnings for people: damaged files, a change that could not be saved, unknown settings, devices on probation.",
+      "With warnings for people: damaged files, state that could not be saved, unknown settings, devices on probation.",
     codes: [],
     data: z.object({
       status: z.literal("ok").describe("Always `ok`: the daemon answers"),

@@ -3,11 +3,11 @@
  * file.
  */
 import { z } from "zod";
-import { pressLimits, sequenceLimits } from "./limits.ts";
+import { pressLimits, sceneLength, sequenceLimits } from "./limits.ts";
 import { FailureSummary, KeyOrText, text } from "./schemas.ts";
 
 /** Limits of a scene: steps, nested ones included; milliseconds of a run; bytes of a file. */
-export const sceneLimits = { steps: 200, totalMs: 600_000, fileBytes: 64 * 1024, defaultWaitMs: 10_000 } as const;
+export const sceneLimits = { steps: 200, totalMs: 600_000, fileBytes: sceneLength, defaultWaitMs: 10_000 } as const;
 
 /** The name of a scene, which is that of its file. */
 export const sceneName = /^[a-z0-9-]{1,64}$/;

@@ -69,8 +69,15 @@ async function readTypedLine(
   const onGone = () => reject(new CommandError("the terminal is gone", exits.failed));
   // A caller with a `signal` handles the others itself; without, a terminal would be left that shows nothing typed.
   const signals = signal ? [] : endingSignals();
+  const showTyping = () => {
+    try {
+      stdin.setRawMode(false);
+    } catch {
+      // The terminal is gone.
+    }
+  };
   const onSignal = (name: NodeJS.Signals) => {
-    stdin.setRawMode(false);
+    showTyping();
     process.kill(process.pid, name);
   };
   for (const name of signals) process.once(name, onSignal);
@@ -94,11 +101,7 @@ async function readTypedLine(
     for (const name of signals) process.off(name, onSignal);
     stdin.off("data", onData);
     stdin.off("end", onGone);
-    try {
-      stdin.setRawMode(false);
-    } catch {
-      // The terminal is gone.
-    }
+    showTyping();
     stdin.pause();
     stderr().write("\n");
   }

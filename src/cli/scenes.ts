@@ -4,6 +4,7 @@ import { openStream, type SceneInfo, type SceneResult, type StepResult } from ".
 import { linesOf } from "../api/client-stream.ts";
 import { codes, exits, toErrorCode } from "../api/errors.ts";
 import type { SceneNews } from "../api/events.ts";
+import { sceneLength } from "../api/limits.ts";
 import { neverAborted } from "../system/never-aborted.ts";
 import { printable } from "../system/printable.ts";
 import { pluralize } from "../system/text.ts";
@@ -42,7 +43,8 @@ async function callFor(word: string, context: Context): Promise<SceneCall> {
   const source = word === "-" ? "the input" : word;
   const text = word === "-" ? await readStdin() : readSceneFile(word);
   if (!/^\s*(?:\{|\[\s*\{)/.test(text)) {
-    if (text.length > maxToml) throw new UsageError(`${source} is too large for a scene: TOML has 64 KiB at most`);
+    if (text.length > sceneLength)
+      throw new UsageError(`${source} is too large for a scene: TOML has ${sceneLength / 1024} KiB at most`);
     return { name: "runSteps", given: { body: { toml: text, ...more } } };
   }
   try {
@@ -56,9 +58,8 @@ async function callFor(word: string, context: Context): Promise<SceneCall> {
   }
 }
 
-/** The largest scene that is sent, and the longest TOML, of which the API takes no more (src/scenes/README.md). */
+/** The largest scene that is sent. */
 const maxBytes = 256 * 1024;
-const maxToml = 64 * 1024;
 
 function readSceneFile(path: string): string {
   try {

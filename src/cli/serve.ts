@@ -49,7 +49,7 @@ export async function serve(context: Context): Promise<number> {
   await untilSignal();
   setTimeout(() => {
     log.error(
-      `zapd could not stop in order within ${stopMs / 1_000} s, mostly because the disk does not answer: it ends all the same. Every change that was answered is saved`,
+      `zapd did not stop within ${stopMs / 1_000} s, usually because the disk does not answer, so it ends now. Every change that was answered is saved`,
     );
     process.exit(exits.failed);
   }, stopMs).unref();

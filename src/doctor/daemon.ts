@@ -64,7 +64,7 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
     if (status?.["socket"] === exam.socket)
       return fail(
         text,
-        `That zapd makes its control socket, ${path}, again within seconds; if not, end it and start it again`,
+        `That zapd makes its control socket, ${path}, again within seconds; if it does not, restart it`,
       );
     return fail(text, `That zapd has another socket than ${path}: name it with --socket or --config`);
   }

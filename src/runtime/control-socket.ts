@@ -14,9 +14,10 @@ import {
   type Stats,
   writeFileSync,
 } from "node:fs";
+import { lstat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { isOwnFile, longestSocketPath, makeFolder, readRegularFile, tryRemove } from "../system/files.ts";
+import { isAlive, isOwnFile, longestSocketPath, makeFolder, readRegularFile, tryRemove } from "../system/files.ts";
 import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
 import { tryOr } from "../system/try-or.ts";
@@ -61,9 +62,9 @@ export async function claimSocket<T>(
     locks.push(`${socket}.starting`);
   };
   let holder: string | undefined;
-  const noted = notedAt(usual);
-  if (noted !== undefined && !existsSync(noted))
-    await until(() => isHeld(noted), { timeoutMs: comesBackMs, everyMs: 50 });
+  const note = readNote(usual);
+  if (note && note.pid > 0 && note.pid !== process.pid && isAlive(note.pid) && !existsSync(note.path))
+    await until(() => isHeld(note.path), { timeoutMs: comesBackMs, everyMs: 50 });
   try {
     if (isElsewhere)
       await lock(usual).catch((error: unknown) => {
@@ -89,7 +90,7 @@ export async function claimSocket<T>(
   // Asked after the locks are released, because the other daemon may answer slowly.
   const status = await askStatus(holder);
   const { state_folder } = status;
-  const isOfOther = typeof state_folder === "string" && !isSameFolder(state_folder, dirname(usual));
+  const isOfOther = !isOfState(status, usual);
   if (isOfOther && isElsewhere && holder === path)
     throw new ZapdError(
       "storage_error",
@@ -107,11 +108,12 @@ export async function claimSocket<T>(
 
 /**
  * Watches a bound socket: one that somebody has removed is bound again with `listen`, so that commands and other daemons find
- * it. `failed` gets why that is not possible; `lost` is called once another daemon has the path, and so the state.
- * Gives the function that ends the watch.
+ * it. `failed` gets why that is not possible; `lost` is called once another daemon has the state. Gives the function that
+ * ends the watch. `by` and `usual` as for `claimSocket`.
  */
 export function watchSocket(
   path: string,
+  by: "daemon.socket" | undefined,
   usual: string,
   bound: Listener,
   to: { listen(path: string): Promise<Listener>; failed(error: unknown): void; lost(error: ZapdError): void },
@@ -119,21 +121,26 @@ export function watchSocket(
   let listener: Listener | undefined = bound;
   let own = statsOf(path)?.ino;
   const check = async () => {
-    const found = statsOf(path);
+    // Not synchronous: a disk that hangs must not stop the daemon.
+    const found = await lstat(path).catch(() => undefined);
     if (found && (!found.isSocket() || found.ino === own)) return;
-    if (found && (await isHeld(path))) {
-      const status = await askStatus(path);
+    const holder = await holderOf(path, usual);
+    if (holder !== undefined) {
+      const status = await askStatus(holder);
       // Some file systems change the number of a file.
-      if (typeof status.pid === "number" && status.pid !== process.pid)
-        to.lost(await alreadyRunningError(path, status));
+      if (status.pid === process.pid) own = found?.ino;
+      else if (typeof status.pid === "number") {
+        const error = await alreadyRunningError(holder, status);
+        if (isOfState(status, usual)) to.lost(error);
+        else to.failed(error);
+      }
     } else if (listener) {
       // Closing removes the file at the path, under Deno some moments later: the next check binds.
       listener.close();
       listener = undefined;
       own = undefined;
     } else {
-      listener = await bind(path, to.listen);
-      noteAt(usual, path);
+      listener = await claimSocket(path, to.listen, by, usual);
       own = statsOf(path)?.ino;
     }
   };
@@ -172,14 +179,23 @@ export async function isHeld(path: string): Promise<boolean> {
 
 const noteOf = (usual: string) => `${usual}.at`;
 
-function notedAt(usual: string): string | undefined {
-  return tryOr(() => readRegularFile(noteOf(usual), longestSocketPath + 1)?.trim() || undefined, undefined);
+/** The path of the socket in the note, and the daemon that has written it: `NaN` where an older one has. */
+function readNote(usual: string): { readonly path: string; readonly pid: number } | undefined {
+  const [path, pid] = tryOr(() => readRegularFile(noteOf(usual), longestSocketPath + 32), null)?.split("\n") ?? [];
+  return path ? { path, pid: Number.parseInt(pid ?? "", 10) } : undefined;
+}
+
+const notedAt = (usual: string) => readNote(usual)?.path;
+
+/** Whether a daemon uses the state folder of the path `usual`, or does not say which. */
+function isOfState({ state_folder }: Status, usual: string): boolean {
+  return typeof state_folder !== "string" || isSameFolder(state_folder, dirname(usual));
 }
 
 /** Writes none where the disk is full or read-only, or a file of the user has that name. */
 function noteAt(usual: string, path: string): void {
   removeNote(usual);
-  tryOr(() => writeFileSync(noteOf(usual), `${path}\n`, { mode: 0o600, flag: "wx" }), undefined);
+  tryOr(() => writeFileSync(noteOf(usual), `${path}\n${process.pid}\n`, { mode: 0o600, flag: "wx" }), undefined);
 }
 
 function removeNote(usual: string): void {

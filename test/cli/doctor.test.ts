@@ -293,7 +293,7 @@ describe("as a program", () => {
     const { by } = await doctor(daemon.configFile, daemon.stateFolder);
     rmdirSync(socket);
     renameSync(`${socket}.away`, socket);
-    expect(by("daemon")[0]?.hint).toEndWith("zapd.sock, again within seconds; if not, end it and start it again");
+    expect(by("daemon")[0]?.hint).toEndWith("zapd.sock, again within seconds; if it does not, restart it");
   });
 
   test("a daemon that runs: its doors, and each device with the set's own word for the setting", async () => {

@@ -49,9 +49,9 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
       event.stopPropagation();
     };
     const over = new AbortController();
-    document.addEventListener("pointerdown", closeOutside, over);
-    document.addEventListener("focusin", closeOutside, over);
-    root.addEventListener("keydown", onKeyDown, over);
+    document.addEventListener("pointerdown", closeOutside, { signal: over.signal });
+    document.addEventListener("focusin", closeOutside, { signal: over.signal });
+    root.addEventListener("keydown", onKeyDown, { signal: over.signal });
     all()[0]?.focus();
     return () => over.abort();
   }, [isOpen]);

@@ -135,9 +135,9 @@ function Drop({ take, isBusy }: { take(what: ChosenPackage | null): void; readon
       latest.current(packageFromDrop(event.dataTransfer));
     };
     const gone = new AbortController();
-    addEventListener("dragleave", leave, gone);
-    addEventListener("dragover", over, gone);
-    addEventListener("drop", drop, gone);
+    addEventListener("dragleave", leave, { signal: gone.signal });
+    addEventListener("dragover", over, { signal: gone.signal });
+    addEventListener("drop", drop, { signal: gone.signal });
     return () => gone.abort();
   }, []);
   return (

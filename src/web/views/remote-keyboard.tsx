@@ -88,9 +88,9 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       held.delete(event.code);
     };
     const over = new AbortController();
-    addEventListener("keydown", down, over);
-    addEventListener("keyup", up, over);
-    addEventListener("click", click, over);
+    addEventListener("keydown", down, { signal: over.signal });
+    addEventListener("keyup", up, { signal: over.signal });
+    addEventListener("click", click, { signal: over.signal });
     const unsubscribe = onPageLeave(releaseAll);
     return () => {
       over.abort();
