@@ -54,6 +54,10 @@ export async function readParts(
 }
 
 /** The same; `null` too where the device does not answer, since it took the command all the same. */
-export function tryReadParts(...read: Parameters<typeof readParts>): ReturnType<typeof readParts> {
-  return readParts(...read).catch(() => null);
+export function tryReadParts(
+  connection: Connection,
+  parts: readonly StatePart[],
+  signal: AbortSignal,
+): Promise<Partial<PlatformState> | null> {
+  return readParts(connection, parts, signal).catch(() => null);
 }

@@ -9,9 +9,8 @@ import { root } from "../support/sources.ts";
 
 export const known = 100;
 
-/** The daemon as it is built, and as it runs from its source. */
+/** The daemon as it is built. */
 export const built = [join(root, "dist/zapd")];
-export const fromSource = [process.execPath, join(root, "src/main.ts")];
 
 /** Milliseconds of so many starts of a program, sorted. Each must list all devices. */
 export async function startTimes(program: readonly string[], times: number): Promise<number[]> {
