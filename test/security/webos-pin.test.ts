@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../src/simulators/webos.ts";
-import { refuse, succeed, until } from "../blackbox/checked.ts";
+import { accepted, ask, type Data, refuse, succeed, until } from "../blackbox/checked.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { type FakeSet, type FakeSetOptions, fakeSet } from "../blackbox/fake-webos.ts";
 import { freePort, startTestDaemon } from "../support/daemon.ts";
@@ -227,7 +227,12 @@ describe.concurrent("T27 a stranger at a known address", () => {
     const { uuid, id, real, host, ports, key } = await home();
     await real.stop();
     const plain = await plugIn({ host, uuid, port: ports.plain });
-    const asked = succeed(daemon, "getState", { id });
+    const read = async (): Promise<Data<"getState">> => {
+      const answered = await ask(daemon, "getState", { id });
+      // One that used the connection that has just ended fails with it, and looks at no port.
+      return plain.connections > 0 ? accepted("getState", answered) : read();
+    };
+    const asked = read();
     await until("the plain port is looked at", () => plain.connections > 0);
     await real.start();
     expect((await asked).state.power).toBe("on");
