@@ -32,6 +32,14 @@ interface Patch {
   reject(error: unknown): void;
 }
 
+/** The file with a patch applied. */
+interface PatchedFile {
+  readonly patch: Patch;
+  readonly text: string;
+  readonly config: Config;
+  readonly warnings: string[];
+}
+
 export class ConfigFile {
   readonly path: string;
   /** What the daemon runs with; changed here only. A field, since every command reads it. */
@@ -144,17 +152,14 @@ export class ConfigFile {
       // Where there is no file yet, the first change writes one with every setting and its description.
       const text = source.found === null ? defaultText() : source.text;
       const open = checkSource(source, parseToml(text, this.path)).warnings;
-      let current = text;
-      const patched = batch.flatMap((patch) => {
+      const patched: PatchedFile[] = [];
+      for (const patch of batch) {
         try {
-          const applied = this.#applyPatch(current, patch.values);
-          current = applied.text;
-          return { patch, ...applied };
+          patched.push({ patch, ...this.#applyPatch(patched.at(-1)?.text ?? text, patch.values) });
         } catch (error) {
           patch.reject(error);
-          return [];
         }
-      });
+      }
       const last = patched.at(-1);
       if (!last) return;
       // A patch of the secret counts as a change even when it is none: otherwise it would tell that a guess was right.

@@ -23,10 +23,7 @@ function edit(text: string, section: string, key: string, value: unknown, before
   const blocks = blocksOf(text);
   const rows = blocks.flatMap((block) => block.rows.flatMap((row) => [...rowsIn(text, row)]));
   const written = rows.find(({ path }) => isPath(path, section, key));
-  if (written) {
-    const { from, to } = written.value;
-    return text.slice(0, from) + valueText(text.slice(from, to), before, value) + text.slice(to);
-  }
+  if (written) return replace(text, written.value, (old) => valueText(old, before, value));
   const row = `${key} = ${tomlLiteral(value)}`;
   const inline = rows.find(({ path }) => isPath(path, section));
   if (inline) {
@@ -130,6 +127,10 @@ function lineEnd(text: string, at: number): number {
   const rest = /[ \t]*\r?(?:#[^\n]*)?\n/y;
   rest.lastIndex = at;
   return rest.test(text) ? rest.lastIndex : at;
+}
+
+function replace(text: string, { from, to }: Span, change: (old: string) => string): string {
+  return text.slice(0, from) + change(text.slice(from, to)) + text.slice(to);
 }
 
 /** Adds a line below a row, indented like it. */

@@ -163,10 +163,7 @@ export const configSchema = z.object({
     }),
   }),
   fleet: z.object({
-    artifact_origins: list(
-      64,
-      limitedText(256, artifacts).refine((given) => given.startsWith("https://") && isExactOrigin(given), artifacts),
-    ).meta({
+    artifact_origins: list(64, limitedText(256, artifacts).refine(isArtifactOrigin, artifacts)).meta({
       description:
         "Origins from which zapd may fetch the packages of commands over the broker, such as `https://ci.example.org`; it fetches from no other",
     }),
@@ -233,6 +230,10 @@ function isExactOrigin(given: string): boolean {
   if (!/^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*,\p{Cc}\p{Cs}]+$/u.test(given) || !URL.canParse(given)) return false;
   if (!/^https?:/.test(given)) return given === given.toLowerCase();
   return new URL(given).origin === given;
+}
+
+function isArtifactOrigin(given: string): boolean {
+  return given.startsWith("https://") && isExactOrigin(given);
 }
 
 /** "Did you mean …?" for an unknown key, or another word that is not among these; empty where none is similar. */

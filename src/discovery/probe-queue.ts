@@ -91,14 +91,23 @@ export class ProbeQueue<D> {
     return [...this.#found.values()];
   }
 
-  /** Begins the probes that may run now: of those that wait, first those of the host with the fewest probes started. */
+  /** The next probe: of those that wait, the first of the host with the fewest probes started. */
+  #nextIndex(): number {
+    let next = -1;
+    let least = Number.POSITIVE_INFINITY;
+    for (const [at, { host }] of this.#waiting.entries()) {
+      if (host.running >= perHost.identifiedAtOnce || host.started >= least) continue;
+      next = at;
+      least = host.started;
+    }
+    return next;
+  }
+
   #next(): void {
     while (this.#running < limits.identifiedAtOnce) {
-      const free = this.#waiting.filter(({ host }) => host.running < perHost.identifiedAtOnce);
-      const least = Math.min(...free.map(({ host }) => host.started));
-      const next = free.find(({ host }) => host.started === least);
+      const at = this.#nextIndex();
+      const [next] = at === -1 ? [] : this.#waiting.splice(at, 1);
       if (!next) break;
-      this.#waiting.splice(this.#waiting.indexOf(next), 1);
       const { host, work } = next;
       this.#running++;
       host.running++;
