@@ -2,7 +2,7 @@
 import { exits } from "../api/errors.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { endingSignals } from "./signals.ts";
+import { cleanUpAtSignal } from "./signals.ts";
 
 /** Whether stdin is a terminal, where a person can answer. */
 export function canAsk(): boolean {
@@ -56,7 +56,7 @@ async function readTypedLine(
   const onData = (bytes: Buffer) => {
     for (const character of bytes.toString("utf8")) {
       if (character === keys.cancel) {
-        stdin.setRawMode(false);
+        showTyping();
         process.kill(process.pid, "SIGINT");
       } else if (keys.enter.test(character)) return resolve(typed.join(""));
       else if (character === keys.eraseAll) typed = [];
@@ -67,8 +67,6 @@ async function readTypedLine(
   };
   const onAbort = () => reject(signal?.reason);
   const onGone = () => reject(new CommandError("the terminal is gone", exits.failed));
-  // A caller with a `signal` handles the others itself; without, a terminal would be left that shows nothing typed.
-  const signals = signal ? [] : endingSignals();
   const showTyping = () => {
     try {
       stdin.setRawMode(false);
@@ -76,11 +74,8 @@ async function readTypedLine(
       // The terminal is gone.
     }
   };
-  const onSignal = (name: NodeJS.Signals) => {
-    showTyping();
-    process.kill(process.pid, name);
-  };
-  for (const name of signals) process.once(name, onSignal);
+  // A caller with a `signal` handles the others itself; without, a terminal would be left that shows nothing typed.
+  const stopListening = signal ? undefined : cleanUpAtSignal(showTyping);
   // Before the prompt, so that keys typed at once are not echoed.
   stdin.setRawMode(true);
   stdin.on("data", onData);
@@ -98,7 +93,7 @@ async function readTypedLine(
   } finally {
     clearInterval(timer);
     signal?.removeEventListener("abort", onAbort);
-    for (const name of signals) process.off(name, onSignal);
+    stopListening?.();
     stdin.off("data", onData);
     stdin.off("end", onGone);
     showTyping();

@@ -20,7 +20,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { logHint } from "./logs.ts";
 import { size, unreadable } from "./print.ts";
 import { bar, type Progress, progressOn } from "./progress.ts";
-import { endingSignals } from "./signals.ts";
+import { cleanUpAtSignal } from "./signals.ts";
 
 /** A package to upload; `dispose` removes its temporary ZIP, where it has one. */
 interface Prepared {
@@ -63,17 +63,14 @@ export async function install(context: Context): Promise<void> {
 /** A path for a temporary ZIP. It is removed by `remove`, or when a signal ends the process. */
 function temporaryArchive(): { readonly path: string; remove(): Promise<void> } {
   let folder = "";
-  const signals = endingSignals();
-  const onSignal = (signal: NodeJS.Signals) => {
+  const stopListening = cleanUpAtSignal(() => {
     if (folder !== "") rmSync(folder, { recursive: true, force: true });
-    process.kill(process.pid, signal);
-  };
-  for (const signal of signals) process.once(signal, onSignal);
+  });
   folder = mkdtempSync(join(tmpdir(), "zapd-"));
   return {
     path: join(folder, "package.zip"),
     async remove() {
-      for (const signal of signals) process.off(signal, onSignal);
+      stopListening();
       await rm(folder, { recursive: true, force: true });
     },
   };

@@ -27,6 +27,19 @@ export function onSignal(
   };
 }
 
+/** Calls `cleanUp` when a signal is to end the process, which then ends by it. Gives the function that stops listening. */
+export function cleanUpAtSignal(cleanUp: () => void): () => void {
+  const signals = endingSignals();
+  const take = (signal: NodeJS.Signals) => {
+    cleanUp();
+    process.kill(process.pid, signal);
+  };
+  for (const signal of signals) process.once(signal, take);
+  return () => {
+    for (const signal of signals) process.off(signal, take);
+  };
+}
+
 /** Waits for SIGTERM, SIGINT or SIGHUP; a second one ends the process at once, as a failure. */
 export function untilSignal(): Promise<void> {
   return new Promise((resolve) => {

@@ -12,14 +12,14 @@ import { untilQuiet } from "./quiet.ts";
 const many = 1_000;
 /** How often the first view is measured: a busy machine is slow for seconds. */
 const views = some(27, 9);
-/** What a page of one paragraph takes on the machine that the limit is for. A machine where it takes twice as long has twice the time. */
+/** What a page of one paragraph takes on a machine that has 200 ms; one where it takes twice as long has twice the time. */
 const smallPageMs = 40;
 const tell = (what: string, figure: string) => process.stderr.write(`${what}: ${figure}\n`);
 
 describeBrowser("the page is quick", (browser) => {
   beforeEach(untilQuiet, 200_000);
 
-  test("the first view is there 200 ms after the document, by one request for each kind of file", async () => {
+  test("the first view is there 200 ms after the document where a small page takes 40, by one request for each kind of file", async () => {
     await using daemon = await startDaemonThatKnows(20);
     using small = smallPage();
     const took: number[] = [];
