@@ -37,6 +37,7 @@ export interface Daemon {
   readonly registry: Registry;
   /** Resolves when the first scan has ended; `null` when `discovery.on_start` is false. */
   readonly scanned: Promise<void> | null;
+  scan(): Promise<unknown>;
   /** The network interfaces that discovery uses, as configured; none means all of them. */
   interfaces(): readonly string[];
   /** Resolves once another daemon has the state folder: this one must end at once, and not by `stop`, which writes to it. */
@@ -114,6 +115,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
     socket,
     registry: zapd.registry,
     scanned,
+    scan: zapd.scan,
     interfaces: () => config.running.discovery.interfaces,
     lost: lost.promise,
     async stop() {

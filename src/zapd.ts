@@ -87,6 +87,8 @@ export interface Zapd {
   readonly registry: Registry;
   /** Starts discovery; resolves when the first scan has ended. */
   start(): Promise<void>;
+  /** Searches for devices, as `POST /v1/devices/discover` does. */
+  scan(): Promise<unknown>;
   /** Ends event streams, held keys, leases and the broker at once, before running requests have ended. */
   windDown(): void;
   /** Ends discovery, closes the connections to devices, and waits until pending writes are on disk. */
@@ -288,6 +290,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       mqtt.start();
       await discovery.start();
     },
+    scan: () => discovery.scan(),
     windDown,
     async stop() {
       stopped = true;

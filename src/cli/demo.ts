@@ -28,6 +28,8 @@ import { isCompiled, runningNow } from "./service-managers.ts";
 import { untilSignal } from "./signals.ts";
 
 const usualPort = 7272;
+/** How often the demo searches for its own sets. */
+const mostScans = 3;
 
 export async function demo(context: Context): Promise<number> {
   const port = Number(context.option("port") ?? usualPort);
@@ -87,17 +89,22 @@ function configOf(port: number): string {
 }
 
 /**
- * Waits until every set is found or the scan is over, then records the ports that are not the standard ones (those need
- * root), as a user does for a device behind a forwarded port.
+ * Waits until every set is found, which takes a busy machine more than one scan, then records the ports that are not the
+ * standard ones (those need root), as a user does for a device behind a forwarded port.
  */
-async function waitForDiscovery({ registry, scanned }: Daemon, running: readonly StartedSet[]): Promise<void> {
-  let scanning = true;
-  void scanned?.then(() => {
-    scanning = false;
-  });
+async function waitForDiscovery({ registry, scanned, scan }: Daemon, running: readonly StartedSet[]): Promise<void> {
   const all = running.flatMap(({ parts }) => parts);
   const entries = () => all.map((part) => registry.records.find(({ identity }) => identity === part.identity));
-  while (scanning && entries().includes(undefined)) await sleep(20);
+  const isOneMissing = () => entries().includes(undefined);
+  let scanning = true;
+  const search = async () => {
+    await scanned;
+    for (let scans = 1; scans < mostScans && isOneMissing(); scans++) await scan();
+  };
+  void search().finally(() => {
+    scanning = false;
+  });
+  while (scanning && isOneMissing()) await sleep(20);
   for (const [at, entry] of entries().entries())
     if (entry) await registry.change(entry.id, { ports: all[at]?.ports() ?? {} });
 }

@@ -9,6 +9,8 @@ const maxStreams = 64;
 /** A reader that takes no byte for this long is disconnected. */
 const readerTimeoutMs = 120_000;
 const readerCheckMs = 10_000;
+/** How long a server may take, from the abort of a request, to cancel the stream that answers it. */
+const cancelGraceMs = 500;
 
 /** The format that a reader accepts: JSON Lines, or else an event stream. */
 export function formatFor(request: Request): Format {
@@ -64,9 +66,13 @@ export class Streams {
     const { source, release } = this.#acquire(c, begin);
     c.env.withoutIdleLimit("ended");
     const encoder = new TextEncoder();
+    let hasBegun = false;
     const body = streamOf(c.req.raw.signal, {
-      head: format.head === "" ? undefined : encoder.encode(format.head),
       async next() {
+        if (!hasBegun && format.head !== "") {
+          hasBegun = true;
+          return encoder.encode(format.head);
+        }
         const events = await source.next();
         return events && encoder.encode(events.map(format.write).join(""));
       },
@@ -129,37 +135,33 @@ export class Streams {
 }
 
 interface ByteSource {
-  readonly head?: Uint8Array | undefined;
   /** Resolves with the next bytes, `null` at the end. */
   next(): Promise<Uint8Array | null>;
   close(): void;
 }
 
 /** The bytes of a source as a stream, which ends when the signal of its request aborts. */
-function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): ReadableStream<Uint8Array> {
+function streamOf(signal: AbortSignal, { next, close }: ByteSource): ReadableStream<Uint8Array> {
   let isEnded = false;
   /** Since when the reader has not asked for more; `null` while the next bytes are waited for. */
   let waitingSince: number | null = performance.now();
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   const watch = setInterval(() => {
-    if (waitingSince !== null && performance.now() - waitingSince > readerTimeoutMs)
-      breakOff(new Error("The reader does not read"));
+    if (waitingSince === null || performance.now() - waitingSince <= readerTimeoutMs) return;
+    end();
+    controller?.error(new Error("The reader does not read"));
   }, readerCheckMs);
+  let cancelTimer: ReturnType<typeof setTimeout> | undefined;
   const end = () => {
     if (isEnded) return;
     isEnded = true;
     clearInterval(watch);
     close();
   };
-  const breakOff = (reason: unknown) => {
-    end();
-    controller?.error(reason);
-  };
   const stream = new ReadableStream<Uint8Array>(
     {
       start(own) {
         controller = own;
-        if (head) own.enqueue(head);
       },
       async pull(own) {
         waitingSince = null;
@@ -173,13 +175,20 @@ function streamOf(signal: AbortSignal, { head, next, close }: ByteSource): Reada
         end();
         own.close();
       },
-      cancel: end,
+      cancel() {
+        clearTimeout(cancelTimer);
+        end();
+      },
     },
     { highWaterMark: 0 },
   );
-  // Whoever reads the stream in this process learns it from the stream alone. A server also cancels it, and must be able to do
-  // so first: Deno prints each stream that fails while it is being sent.
-  const abort = () => queueMicrotask(() => breakOff(signal.reason));
+  // Whoever reads the stream in this process learns it from the stream alone. A server also cancels it, soon after the abort, and
+  // must be able to do so first: Deno prints each stream that fails while it is being sent.
+  const abort = () => {
+    if (isEnded) return;
+    end();
+    cancelTimer = setTimeout(() => controller?.error(signal.reason), cancelGraceMs);
+  };
   // The caller may have gone while the answer was prepared.
   if (signal.aborted) abort();
   else signal.addEventListener("abort", abort, { once: true });
