@@ -66,7 +66,8 @@ export class Ecp {
   readonly http: DeviceHttp;
   readonly #target: RokuTarget;
   readonly #emit: Emit<RokuMemory>;
-  #power: { readonly is: Power; readonly access: Facts["access"]; readonly at: number } | undefined;
+  /** As of the last proof, which was at most `identityHoldsMs` old when the last request was sent, however late its answer came. */
+  #power: { readonly is: Power; readonly access: Facts["access"] } | undefined;
 
   constructor(target: RokuTarget, platformHost: PlatformHost, emit: Emit<RokuMemory>, canTurnOn = () => true) {
     this.#target = target;
@@ -89,7 +90,7 @@ export class Ecp {
 
   /** Whether the set has just told that it is in standby. Of a player that says nothing (1.3). */
   get inStandby(): boolean {
-    return this.#target.facts.kind !== "player" && this.#recentPower?.is === "standby";
+    return this.#target.facts.kind !== "player" && this.#power?.is === "standby";
   }
 
   /** Whether its access mode lets it list its apps. */
@@ -104,17 +105,13 @@ export class Ecp {
     this.http.closeKept();
   }
 
-  get #recentPower() {
-    return this.#power && performance.now() - this.#power.at < identityHoldsMs + 500 ? this.#power : undefined;
-  }
-
   /**
    * Throws where the set is in standby, and would lose the command: the reason `asleep` has the set turned on and the command
    * sent again, `device_refused` says that its access mode lets nobody turn it on.
    */
   readonly mustBeOn = (): void => {
     if (!this.inStandby) return;
-    const access = this.#recentPower?.access;
+    const access = this.#power?.access;
     if (access === "limited" || access === "disabled") throw refused("is in standby and cannot be turned on", access);
     throw inStandby(remoteHint);
   };
@@ -158,8 +155,8 @@ export class Ecp {
     }
     const { facts, memory, power } = answerer;
     this.#emit({ type: "facts", facts, memory });
+    this.#power = power === null ? undefined : { is: power, access: facts.access };
     if (power === null) return null;
-    this.#power = { is: power, access: facts.access, at: performance.now() };
     if (power !== "unknown") this.#emit({ type: "state", patch: { power } });
     return { ...facts, power };
   }
