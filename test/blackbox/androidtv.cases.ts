@@ -7,7 +7,7 @@ import { createCastSimulator } from "../../src/simulators/cast.ts";
 import { createGoogleTvSimulator } from "../../src/simulators/google-tv.ts";
 import { until } from "../support/http-device.ts";
 import { mistyped } from "../support/mistyped.ts";
-import { expectKept, refuse, succeed } from "./checked.ts";
+import { type Data, expectKept, refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, startSimulator } = await daemonForFile({
@@ -18,8 +18,13 @@ const den = await startSimulator(
   createAndroidTvSimulator({ name: "Den", host: "127.0.97.2", model: "BRAVIA 4K", standby: "off" }),
 );
 await startSimulator(createCastSimulator({ name: "Study", host: "127.0.97.3", model: "Chromecast" }));
-await succeed(daemon, "discoverDevices");
-const ids = new Map((await succeed(daemon, "listDevices")).map(({ name, id }) => [name, id]));
+let found: Data<"listDevices"> = [];
+await until("all are found", async () => {
+  await succeed(daemon, "discoverDevices");
+  found = await succeed(daemon, "listDevices");
+  return found.flatMap(({ platforms }) => platforms).length === 4;
+});
+const ids = new Map(found.map(({ name, id }) => [name, id]));
 const id = (name: string) => ids.get(name) ?? "";
 
 const device = (name: string) => succeed(daemon, "getDevice", { id: id(name) });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { announce } from "../support/announce.ts";
 import type { WiredOptions, WiredRoku } from "../support/wired-roku.ts";
-import { add, type Name, refuse, succeed } from "./checked.ts";
+import { add, type Name, refuse, succeed, until } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, startRoku } = await daemonForFile({
@@ -64,7 +64,10 @@ test("another set at the old address is a new device, and the first is driven at
   expect(second.id).not.toBe(first.id);
   const moved = await startRoku({ serial: mine.serial, mac: mine.identity.mac, name: "Eins" });
   const ssdp = await announce(moved);
-  await succeed(daemon, "discoverDevices");
+  await until("it is found there", async () => {
+    await succeed(daemon, "discoverDevices");
+    return (await succeed(daemon, "getDevice", { id: first.id })).host === moved.host;
+  });
   await ssdp.stop();
   expect(await succeed(daemon, "getDevice", { id: first.id })).toMatchObject({
     host: moved.host,

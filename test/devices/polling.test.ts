@@ -171,6 +171,7 @@ test("each command has the parts polled that it can change, and no others", asyn
     await until("all is read", () => looks().length > 0);
     await command();
     house.set.done.length = 0;
+    if (expected.length > 0) await until("it is looked at", () => looks().length > 0);
     // The first look after a command comes within 150 ms.
     await Bun.sleep(250);
     expect([...new Set(looks())]).toEqual([...expected]);

@@ -129,17 +129,17 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
     const { target, searches } = await respond((number, target) =>
       number < 3 ? [] : [found(target, "http://127.0.0.1:1/")],
     );
-    const { answers, took } = await search([target], 700);
+    const { answers, took } = await search([target], 1_500);
     expect(answers.length).toBeGreaterThan(0);
     expect(searches[0]).toInclude("\r\nMX: 1\r\n");
-    expect(took).toBeGreaterThan(650);
+    expect(took).toBeGreaterThan(1_450);
     expect(searches.length).toBeGreaterThanOrEqual(3);
   });
 
   test("asks again for one who joins, and listens as long for it", async () => {
     const { target, searches } = await respond(() => []);
-    const { took } = await search([target], 500, { join: 350 });
-    expect(took).toBeGreaterThan(800);
+    const { took } = await search([target], 1_000, { join: 350 });
+    expect(took).toBeGreaterThan(1_300);
     expect(took).toBeLessThan(4_000);
     expect(searches.length).toBeGreaterThanOrEqual(6);
   });
@@ -160,7 +160,7 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
       broadcast: "203.0.113.255",
       loopback: false,
     };
-    const { answers, troubles } = await search([target], 300, { interfaces: [gone, lo] });
+    const { answers, troubles } = await search([target], 1_500, { interfaces: [gone, lo] });
     expect(answers.length).toBeGreaterThan(0);
     expect(troubles.length).toBe(1);
     expect(troubles[0]).toStartWith("The SSDP search on wlan9 (203.0.113.7) failed: ");

@@ -25,12 +25,15 @@ export const quick: DaemonSetup = {
 
 export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => startTestDaemon(setup);
 
+/** A set that answers searches. */
+type Announced = WiredRoku | WebosSimulator;
+
 /**
  * Scans until each of these announced sets has been probed: on a busy machine a set may answer after the end of a short scan.
  * Resolves with the devices of the last scan.
  */
-export async function scanned(daemon: TestDaemon, announced: Iterable<WiredRoku>) {
-  const asked = (fake: WiredRoku) => fake.wire.requests.length;
+export async function scanned(daemon: TestDaemon, announced: Iterable<Announced>) {
+  const asked = (set: Announced) => ("wire" in set ? set.wire.requests : set.received.requests).length;
   const before = [...announced].map((fake) => [fake, asked(fake)] as const);
   for (let scans = 1; ; scans++) {
     const { body } = await daemon.api("POST", "/devices/discover");
@@ -50,6 +53,7 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
   let running: TestDaemon | undefined;
   let made = 0;
   const announced = new Set<WiredRoku>();
+  const televisions: WebosSimulator[] = [];
   beforeAll(async () => {
     if (hasDaemon) running = await startHouse();
   });
@@ -70,13 +74,14 @@ export function houseForFile({ daemon: hasDaemon = true } = {}) {
       cleanups.push(cleanup);
     },
     add: (body: object) => house.daemon.api("POST", "/devices", body),
-    discover: () => scanned(house.daemon, announced),
+    discover: () => scanned(house.daemon, [...announced, ...televisions.filter(({ state }) => state.discoverable)]),
     /** An LG set that answers searches, and gives a key to whoever is accepted. */
     async webos(host: string, { denies, ...options }: SetOptions = {}): Promise<WebosSimulator> {
       const ports = { securePort: webosPort, plainPort: null };
       const answers = { ssdp: true, ssdpDelayMs: 10, promptMs: 20, prompt: denies ? "deny" : "accept" } as const;
       const set = createWebosSimulator({ name: "Kitchen", host, tuner: false, ...ports, ...answers, ...options });
       await set.start();
+      televisions.push(set);
       house.atEnd(() => set.stop());
       return set;
     },

@@ -58,8 +58,8 @@ export interface DaemonSetup {
   /** `$ZAPD_TEST_RUNTIME` by default. */
   readonly runtime?: Runtime;
   /**
-   * How many times as fast its clock runs, so that tests need not wait: 4 by default, 1 where time is measured, and always
-   * 1 for the binary and under Deno.
+   * How many times as fast its clock runs, so that tests need not wait: by default as that of the earlier daemon of its folder,
+   * else 4; 1 where time is measured, and always 1 for the binary and under Deno.
    */
   readonly speed?: 1 | 2 | 4;
 }
@@ -101,6 +101,9 @@ const quiet = {
   devices: { request_timeout_ms: 5_000 },
 } as const;
 
+/** The speed of the daemon that was first started in a folder: its config has the timeouts for that one. */
+const speeds = new Map<string, number>();
+
 /** The longest that the settings allow. */
 const longestMs = 30_000;
 
@@ -116,7 +119,8 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
   const runtime = setup.runtime ?? usualRuntime;
   // Long runs measure real time; `npm run test:slow` says so.
   const usual = process.env["ZAPD_TEST_CLOCK"] === "real" ? 1 : 4;
-  const speed = runtime === "bun" ? (setup.speed ?? usual) : 1;
+  const speed = runtime === "bun" ? (setup.speed ?? speeds.get(folder) ?? usual) : 1;
+  if (!speeds.has(folder)) speeds.set(folder, speed);
   if (!setup.folder || setup.config) writeFileSync(configFile, toml(setup.config ?? {}, port, speed), { mode: 0o600 });
   const used = setup.folder && !setup.config ? portIn(await Bun.file(configFile).text()) : port;
   const own = programOf(runtime, speed !== 1, setup);

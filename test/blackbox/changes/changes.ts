@@ -96,8 +96,10 @@ export function changesOn(platform: AnyPlatform): void {
         const { real } = scene;
         await real.off();
         await real.on(freeAddress());
-        await scene.scan();
-        expect((await scene.device()).host).toBe(real.host);
+        await until("it is found there", async () => {
+          await scene.scan();
+          return (await scene.device()).host === real.host;
+        });
         await drives(scene, "key");
         await drivesOrSays(scene, "text");
         await trust(scene);

@@ -401,10 +401,10 @@ describe.concurrent("the identity of a Cast device", () => {
 
 describe.concurrent("a connection to a Cast device", () => {
   test("that falls silent is closed by zapd, and kept alive by zapd's own pings", async () => {
-    const { set, connection, told } = await room({ heartbeatMs: 200 });
+    const { set, connection, told } = await room({ heartbeatMs: 500 });
     await read(connection);
     // It is pinged as often as it wants, by its own pings that are answered.
-    await Bun.sleep(1_200);
+    await Bun.sleep(2_400);
     expect(set.state.clients).toBe(1);
     set.fallSilent();
     await until("we have hung up", () => told.ended.length > 0, 20_000);
@@ -414,7 +414,7 @@ describe.concurrent("a connection to a Cast device", () => {
   }, 60_000);
 
   test("that has died silently gets no command; the next one goes over a new connection", async () => {
-    const { set, connection, told } = await room({ timeout: 300 });
+    const { set, connection, told } = await room({ timeout: 1_000 });
     await read(connection);
     set.fallSilent();
     expect((await failure(has(connection.keys).press("volume-up", never))).code).toBe("device_unreachable");
