@@ -397,6 +397,8 @@ function optionsFor(io: "input" | "output") {
 /** Removes patterns that repeat a format, and the bounds of all safe integers. */
 function simplify(schema: Schema, io: "input" | "output"): void {
   if (schema.format !== undefined) delete schema.pattern;
+  // Validators in Python know no `\p` and fail on the whole document. A document in UTF-8 cannot hold half a character (`Cs`).
+  else schema.pattern &&= schema.pattern.replaceAll(String.raw`\p{Cc}\p{Cs}`, String.raw`\x00-\x1f\x7f-\x9f`);
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema["restart"] === true) schema.description = `${schema.description}. A change needs a restart`;

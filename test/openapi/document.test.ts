@@ -72,6 +72,10 @@ describe("complete", () => {
     expect(silent).toEqual(sections.map((section) => `Config.${section}`));
   });
 
+  test("no pattern has a class that Python does not know", () => {
+    expect(openApiText(version)).not.toMatch(/"pattern":.*\\[pP]\{/);
+  });
+
   test("every route, by the name of its operation", () => {
     const real = Object.entries(operations).map(
       ([name, { method, path }]) => `${name} ${method} /v1${path.replaceAll(/:(\w+)/g, "{$1}")}`,
