@@ -180,9 +180,11 @@ export async function attempt<T>(entry: Entry, description: string, work: () => 
   const timer = setTimeout(() => {
     entry.pendingAction.value = description;
   }, 400);
+  const shown = entry.refusal.peek();
   try {
     const result = await work();
-    entry.refusal.value = null;
+    // A failure that came meanwhile is that of another request.
+    if (entry.refusal.peek() === shown) entry.refusal.value = null;
     return result;
   } catch (error) {
     const failure = failureOf(error);
