@@ -27,6 +27,9 @@ export function DeviceHead({ children, ...select }: DeviceHeadProps) {
   );
 }
 
+/** A text whose first letter is Hebrew, Arabic or of another script that runs from right to left. */
+const startsRightToLeft = /^\P{L}*[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/u;
+
 /** Whether the last choice was made by keyboard: then the next view focuses its select, so that another key press chooses on. */
 let keepsFocus = false;
 
@@ -38,13 +41,20 @@ function DeviceSelect({ entry, among, view }: Omit<DeviceHeadProps, "children">)
     if (keepsFocus) select.current?.focus();
     keepsFocus = false;
   }, []);
-  if (among.length < 2) return <h1 class="ellipsis">{name}</h1>;
+  if (among.length < 2)
+    return (
+      <h1 class="ellipsis" dir="auto">
+        {name}
+      </h1>
+    );
   return (
     <div class="switcher">
       <h1 class="hidden">{name}</h1>
       <select
         ref={select}
         aria-label="Device"
+        // `auto` does nothing for a select.
+        dir={startsRightToLeft.test(name) ? "rtl" : "ltr"}
         value={entry.id}
         onPointerDown={() => {
           isByKey.current = false;

@@ -1,5 +1,6 @@
 /** The remote view of a device: status, playback, keys, volume, text, apps, inputs and channels. */
 import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { linkTo } from "../route.ts";
 import { connection, type Entry, entries, entryOf, pressPower, setMuted, stepVolume } from "../store.ts";
@@ -178,7 +179,8 @@ function PowerQuestion({
   close(): void;
 }) {
   const { name } = entry.device.value;
-  const isOn = displayStatus === "on";
+  // What was asked stays: a set that goes off meanwhile must not be turned on by the answer to "Turn off?".
+  const isOn = useRef(displayStatus === "on").current;
   return (
     <Dialog title={isOn ? `Turn off ${name}?` : `Turn on ${name}?`} onClose={close}>
       <div class="actions">
@@ -189,7 +191,7 @@ function PowerQuestion({
           kind="primary"
           focused
           onPress={() => {
-            pressPower(entry, isOn);
+            if (isOn === (displayStatus === "on")) pressPower(entry, isOn);
             close();
           }}
         />

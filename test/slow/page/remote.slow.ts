@@ -380,6 +380,20 @@ describePage("the remote", (visit) => {
     await shows(page, "standby");
     await pressNamed(page, "Turn on Living Room");
     await shows(page, "Turn off");
+    // It goes off while it is asked: the answer is still the one to what was asked.
+    await page.keyboard.press("p");
+    await shows(page, "Turn off Living Room?");
+    await demo.api("POST", "/devices/Living Room/remote/key", { key: "power-off" });
+    await shows(page, "standby");
+    expect(await page.$eval("dialog h2", (own) => own.textContent)).toBe("Turn off Living Room?");
+    await page.keyboard.press("Enter");
+    await until(page, "no question", () => document.querySelector("dialog") === null);
+    expect(await demo.api("GET", "/devices/Living Room/state")).toMatchObject({ state: { power: "standby" } });
+    await demo.api("POST", "/devices/Living Room/remote/key", { key: "power-on" });
+    // A name that runs from right to left is cut at its end, the left.
+    const { id } = await demo.api("PATCH", "/devices/Living Room", { name: "סלון" });
+    await page.waitForSelector('select[aria-label="Device"][dir=rtl]');
+    await demo.api("PATCH", `/devices/${id}`, { name: "Living Room" });
   }, 60_000);
 
   test("a device is switched to, and its keys go there", async () => {
