@@ -355,5 +355,10 @@ describePage("the house", (visitAt) => {
     await pressNamed(page, "Add by address");
     // Else the text would get a plate in the colour of the canvas, which is often its own.
     expect(await page.$eval(".button.primary", (own) => getComputedStyle(own).forcedColorAdjust)).toBe("none");
+    // The colour of what is disabled is for that alone.
+    const [muted, text] = await page.$eval("nav a:not([aria-current])", (own) =>
+      [own.querySelector("span"), document.body].map((one) => one && getComputedStyle(one).color),
+    );
+    expect(muted).toBe(text ?? "");
   }, 60_000);
 });
