@@ -34,8 +34,10 @@ export class Apps {
   async list(session: RemoteSession | null, signal: AbortSignal): Promise<PlatformApp[]> {
     const { lists } = this.#target.memory;
     const listed = session && lists !== false ? readApps(await session.apps(signal, listTimeoutMs)) : null;
+    // At once: a slow TV leaves too little time for its apps after the wait for a list, and must not be asked for one again.
+    if (session && lists === undefined) this.#emit({ type: "facts", memory: { lists: listed !== null } });
     const apps = listed ?? (await this.#probe(signal));
-    this.#emit({ type: "facts", memory: { apps, ...(session && lists === undefined && { lists: listed !== null }) } });
+    this.#emit({ type: "facts", memory: { apps } });
     return apps.map(({ id, name }) => appOf(id, name));
   }
 

@@ -262,6 +262,8 @@ describe("prompts and deadlines", () => {
     const probed = await silent.connection.apps?.list?.(never);
     expect(probed?.map(({ id }) => id)).toEqual(["netflix", "youtube", "prime-video", "disney-plus", "spotify"]);
     expect(silent.target.memory).toMatchObject({ lists: false });
+    // Known before the apps are: those of a slow one may come too late.
+    expect(silent.told.remembered.find(({ lists }) => lists === false)).not.toHaveProperty("apps");
     // It is not asked for its list again.
     const begun = performance.now();
     await silent.connection.apps?.list?.(never);
