@@ -7,12 +7,10 @@ import { table } from "./print.ts";
 
 export async function apps(context: Context): Promise<void> {
   const all = context.flag("all");
-  context.printResult(await call(context, "listApps", { id: context.device }), ({ apps }) =>
-    appTable(
-      apps.filter((app) => app.installed || all),
-      context.width,
-    ),
-  );
+  const called = await call(context, "listApps", { id: context.device });
+  const shown = called.data.apps.filter((app) => app.installed || all);
+  if (!context.json && shown.length === 0) return context.say("no app is installed");
+  context.printResult(called, () => appTable(shown, context.width));
 }
 
 export async function launch(context: Context): Promise<void> {

@@ -3,6 +3,7 @@ import { writeFileSync } from "node:fs";
 import { readPicture } from "../api/client.ts";
 import { exits, systemCode } from "../api/errors.ts";
 import { pressLimits } from "../api/limits.ts";
+import { printable } from "../system/printable.ts";
 import { apiOf, call, failureOf, sendCommand } from "./client.ts";
 import { type Context, stdout } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -42,8 +43,10 @@ export async function seek(context: Context): Promise<void> {
   if (seconds === undefined)
     throw new UsageError("which position? For example: zapd seek 12:30, or a number of seconds");
   const position_ms = ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds)) * 1_000;
-  await sendCommand(context, "controlPlayback", { do: "seek", position_ms }, ({ device, confirmed }) =>
-    confirmed === false ? `${device.name} accepted the command, but is not there yet` : undefined,
+  await sendCommand(context, "controlPlayback", { do: "seek", position_ms }, ({ device, playback, confirmed }) =>
+    confirmed === false
+      ? `${device.name} accepted the command, but ${playback ? "is not there yet" : "is not playing anything"}`
+      : undefined,
   );
 }
 
@@ -54,7 +57,10 @@ export async function notify(context: Context): Promise<void> {
 }
 
 export async function inputs(context: Context): Promise<void> {
-  context.printResult(await call(context, "listInputs", { id: context.device }), ({ inputs: all }) =>
+  const called = await call(context, "listInputs", { id: context.device });
+  const { device, inputs: all } = called.data;
+  if (!context.json && all.length === 0) return context.say(printable(`${device.name} has no inputs`));
+  context.printResult(called, () =>
     table(
       [
         { title: "ID", shrinkOrder: 1 },
@@ -75,7 +81,10 @@ export async function input(context: Context): Promise<void> {
 }
 
 export async function channels(context: Context): Promise<void> {
-  context.printResult(await call(context, "listChannels", { id: context.device }), ({ channels: all }) =>
+  const called = await call(context, "listChannels", { id: context.device });
+  const { device, channels: all } = called.data;
+  if (!context.json && all.length === 0) return context.say(printable(`${device.name} has no channels`));
+  context.printResult(called, () =>
     table(
       [{ title: "NUMBER" }, { title: "NAME", shrinkOrder: 0 }, { title: "ID", shrinkOrder: 1 }],
       all.map(({ id, number, name }) => [number ?? "", name, id]),

@@ -44,6 +44,22 @@ test("the socket that the config names is asked, in whichever way it is written 
   }
 });
 
+test("of a list that is empty no head is printed", async () => {
+  const data = { device: { name: "Den" }, platform: "roku", apps: [], inputs: [], channels: [] };
+  const json = JSON.stringify({ ok: true, data });
+  const socket = await sayingOnly(
+    `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n${json}`,
+  );
+  for (const [list, said] of [
+    ["apps", "no app is installed"],
+    ["inputs", "Den has no inputs"],
+    ["channels", "Den has no channels"],
+  ] as const) {
+    expect(await run(socket, list)).toMatchObject({ status: 0, stdout: "", stderr: `${said}\n` });
+    expect((await run(socket, list, "--json")).stdout).toBe(`${json}\n`);
+  }
+});
+
 const noStranger = process.getuid?.() === 0 ? "" : " (skipped: only root can make a socket of another user)";
 test.skipIf(noStranger !== "")(
   `T17 a socket of another user that the config names, or a link or a folder of theirs, is sent nothing; one that is named is asked${noStranger}`,
