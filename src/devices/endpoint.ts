@@ -338,7 +338,8 @@ export class Endpoint {
       const mayHaveMoved = !presence.isOff || hasReason(error, "refused");
       if (mayHaveMoved && (status !== "offline" || !isPoll)) this.#deps.onUnreachable(this.record);
     } else if (answerCodes.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
-      presence.noteAnswer();
+      // One that has forgotten zapd while it was off may be on by now, and will not tell.
+      presence.noteAnswer(error.code === "pairing_required" && presence.isOff ? null : undefined);
     }
   }
 

@@ -230,6 +230,14 @@ describe("the state of a silent device", () => {
     expect(device.describe().status).toBe("online");
   });
 
+  test("is not known of one that has forgotten its pairing while it was off", async () => {
+    await fallAsleep("off");
+    house.set.failure = pairingRequired("lets nobody in", "Pair it");
+    const device = house.devices.deviceOf(tv);
+    expect(await failureOf(read())).toStartWith("pairing_required");
+    expect(device.describe()).toMatchObject({ status: "online", power: "unknown" });
+  });
+
   test("is known after a restart", async () => {
     await fallAsleep("off");
     await house.devices.saveAvailability();
