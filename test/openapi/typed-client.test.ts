@@ -35,6 +35,8 @@ test("a failure has the code, the message, the hint and the text", async () => {
       code: "device_not_found",
       text: expect.stringContaining(`"message":"No device is called \\"${id.trim()}\\""`),
     });
+  // Half a character has no place in a path.
+  expect(await failureOf(zapd.getState({ id: "Den\ud83d" }))).toMatchObject({ code: "device_not_found" });
 });
 
 test("an answer that is not zapd's is a NotZapdError", async () => {
