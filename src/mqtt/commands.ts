@@ -64,7 +64,7 @@ interface Call {
     readonly group?: string;
     readonly scene?: string;
     readonly body?: unknown;
-    readonly query?: Record<string, string>;
+    readonly query?: Record<string, string | string[]>;
     readonly lease?: string | undefined;
   };
 }
@@ -431,9 +431,14 @@ function contentOf(
   if (takes === "json") return keys.length === 0 && optionalBody ? {} : { body: rest };
   if (keys.length === 0) return {};
   if (takes !== "query") throw invalid(`Unknown argument of ${snake(name)}: ${keys.map(quoted).join(", ")}`);
-  if (Object.values(rest).some((value) => typeof value === "object"))
-    throw invalid(`The arguments of ${snake(name)} must be plain values`);
-  return { query: Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, String(value)])) };
+  if (
+    Object.values(rest)
+      .flat()
+      .some((value) => typeof value === "object")
+  )
+    throw invalid(`The arguments of ${snake(name)} must be plain values, or lists of them`);
+  const textIn = (value: unknown) => (Array.isArray(value) ? value.map(String) : String(value));
+  return { query: Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, textIn(value)])) };
 }
 
 function snake(name: string): string {

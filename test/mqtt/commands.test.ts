@@ -88,6 +88,20 @@ test("a call that is not run is answered: one of too many, one that was retained
   ]);
 });
 
+test("the arguments of a query may be lists", async () => {
+  const sent: string[] = [];
+  const fetch = async ({ url }: Request) => {
+    sent.push(decodeURIComponent(new URL(url).search));
+    return done();
+  };
+  const commands = new Commands(options([], fetch));
+  const args = { device: "Den", wait_for: ["power:on", "app:none"], timeout_ms: 50 };
+  const payload = Buffer.from(JSON.stringify({ op: "get_state", args }));
+  commands.handle({ ...nothing, topic: topics.rpc, payload }, new MemoryBroker().client());
+  await until("it is asked", () => sent.length === 1);
+  expect(sent).toEqual(["?wait_for=power:on&wait_for=app:none&timeout_ms=50"]);
+});
+
 test("a call of nothing but quotes is read in one pass", async () => {
   const events: object[] = [];
   const commands = new Commands(options(events));
