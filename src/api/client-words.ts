@@ -1,4 +1,4 @@
-/** The state of a device as text, for the command line and for agents. */
+/** The state of a device as text, for the command line and for agents; and the words of people for it. */
 import { printable } from "../system/printable.ts";
 import type { Result } from "./client.ts";
 import type { State } from "./schemas.ts";
@@ -63,4 +63,10 @@ export function timecode(ms: number): string {
   const parts = [Math.floor(seconds / 3_600), Math.floor(seconds / 60) % 60, seconds % 60];
   const shown = parts[0] === 0 ? parts.slice(1) : parts;
   return shown.map((part, at) => (at === 0 ? String(part) : String(part).padStart(2, "0"))).join(":");
+}
+
+/** The volume that a word means: `20` a level, `+5` and `-5` steps; `null` for none. The API checks the bounds. */
+export function volumeIn(word: string): { readonly level: number } | { readonly step: number } | null {
+  if (!/^[+-]?\d{1,9}(\.\d{1,9})?$/.test(word)) return null;
+  return /^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) };
 }

@@ -1,6 +1,7 @@
 /** What a device can do beyond keys: volume, seeking, inputs, channels, messages, pictures, labels. */
 import { writeFileSync } from "node:fs";
 import { readPicture } from "../api/client.ts";
+import { volumeIn } from "../api/client-words.ts";
 import { exits, systemCode } from "../api/errors.ts";
 import { pressLimits } from "../api/limits.ts";
 import { printable } from "../system/printable.ts";
@@ -12,17 +13,12 @@ import { table } from "./print.ts";
 import { parseDuration } from "./words.ts";
 
 export async function volume(context: Context): Promise<void> {
-  const [word] = context.words;
-  const [, sign, amount] = /^([+-]?)(\d{1,3})$/.exec(word ?? "") ?? [];
-  if (amount === undefined) throw new UsageError("which volume? For example: zapd volume 20, or +5, or -5");
-  await sendCommand(
-    context,
-    "setVolume",
-    sign ? { step: Number(word) } : { level: Number(amount) },
-    ({ device, volume, confirmed }) =>
-      confirmed === false
-        ? `${device.name} accepted the command, but is ${volume?.level == null ? "as it was" : `at ${volume.level}`}`
-        : undefined,
+  const change = volumeIn(context.words[0] ?? "");
+  if (!change) throw new UsageError("which volume? For example: zapd volume 20, or +5, or -5");
+  await sendCommand(context, "setVolume", change, ({ device, volume, confirmed }) =>
+    confirmed === false
+      ? `${device.name} accepted the command, but is ${volume?.level == null ? "as it was" : `at ${volume.level}`}`
+      : undefined,
   );
 }
 

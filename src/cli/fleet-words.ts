@@ -1,4 +1,5 @@
 /** Parses the words of `zapd fleet run`, which are those of commands for one device, into operations for the sites. */
+import { volumeIn } from "../api/client-words.ts";
 import { nearest } from "../system/nearest.ts";
 import { deepLinkOf } from "./apps.ts";
 import { UsageError } from "./failure.ts";
@@ -55,8 +56,9 @@ const parsers: Readonly<Record<string, Parser>> = {
   on: none("press_key", { key: "power-on" }),
   off: none("press_key", { key: "power-off" }),
   volume: one("volume", (word) => {
-    if (!/^[+-]?\d{1,3}$/.test(word)) throw new UsageError("give a level from 0 to 100, or a step such as +5 or -5");
-    return { op: "set_volume", args: /^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) } };
+    const change = volumeIn(word);
+    if (!change) throw new UsageError("give a level from 0 to 100, or a step such as +5 or -5");
+    return { op: "set_volume", args: change };
   }),
   mute: one("word", (word) => ({ op: "set_volume", args: { muted: onOff(word) } })),
   input: one("input", (input) => ({ op: "select_input", args: { input } })),

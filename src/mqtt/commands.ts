@@ -3,6 +3,7 @@
  * An outdated command is not run, but reported.
  */
 import { ApiError, type ClientOptions, createCall, createStream, type ValueName } from "../api/client.ts";
+import { volumeIn } from "../api/client-words.ts";
 import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
 import { type Groupable, groupable, type OperationName, type OperationRoute, operationRoutes } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
@@ -371,9 +372,9 @@ function callForValue(id: string, field: string, text: string): Call {
       return { name: "setVolume", args: args({ muted: oneOf(words, lower, field) }) };
     }
     case "volume": {
-      if (!/^[+-]?\d{1,3}(\.\d{1,3})?$/.test(word))
-        throw invalid("volume must be 0 to 100, or a step such as +5 or -5");
-      return { name: "setVolume", args: args(/^[+-]/.test(word) ? { step: Number(word) } : { level: Number(word) }) };
+      const change = volumeIn(word);
+      if (!change) throw invalid("volume must be 0 to 100, or a step such as +5 or -5");
+      return { name: "setVolume", args: args(change) };
     }
     case "app":
       return lower === "none" ? { name: "stopApp", args: { id } } : { name: "launchApp", args: args({ app: word }) };
