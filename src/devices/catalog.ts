@@ -187,18 +187,29 @@ export function findApp(wanted: string, apps: readonly App[], platform: Pick<Pla
   if (byId) return byId;
   const installedFirst = (found: App[]) =>
     found.some((app) => app.installed) ? found.filter((app) => app.installed) : found;
-  for (const same of [
-    (app: App) => app.name === text,
-    (app: App) => caseFolded(app.name) === caseFolded(text) || app.id === text.toLowerCase(),
-    (app: App) => lettersOnly(withWordsForSigns(app.name)) === lettersOnly(withWordsForSigns(text)),
-    (app: App) => lettersOnly(app.name) === lettersOnly(text),
-  ]) {
-    const found = installedFirst(apps.filter(same));
+  const isAlmost = (app: App) => lettersOnly(app.name) === lettersOnly(text);
+  for (const isMeant of [...waysToMean(text), isAlmost]) {
+    const found = installedFirst(apps.filter(isMeant));
     if (found.length > 1) throw ambiguousError(text, found);
     if (found[0]) return found[0];
   }
   if (!platform.isAppId(text)) return null;
   return { id: text.toLowerCase(), name: text, platform_id: text, type: "app", version: null, installed: false };
+}
+
+/** The ways in which a text means an app by its name, the exact one first. */
+function waysToMean(text: string): ((app: App) => boolean)[] {
+  return [
+    ({ name }) => name === text,
+    ({ id, name }) => caseFolded(name) === caseFolded(text) || id === text.toLowerCase(),
+    ({ name }) => lettersOnly(withWordsForSigns(name)) === lettersOnly(withWordsForSigns(text)),
+  ];
+}
+
+/** Whether a text means this app, as in `findApp`; but `AMC`, which may be another app of the device, does not mean AMC+. */
+export function isApp(app: App, wanted: string): boolean {
+  const text = wanted.trim();
+  return app.platform_id === text || app.id === text || waysToMean(text).some((isMeant) => isMeant(app));
 }
 
 /** Finds a well-known service, for a device that does not list its apps; `null` where there is none. */

@@ -1,7 +1,9 @@
 /** Conditions on a device's state, the same in waits, scenes and MCP tools: `power:on`, `app:netflix`. */
 import { ZapdError } from "../api/errors.ts";
-import type { App, State } from "../api/schemas.ts";
+import type { State } from "../api/schemas.ts";
 import { playbackStatuses, powers, type StatePart } from "../platforms/platform.ts";
+import { isApp } from "./catalog.ts";
+import { areAlike } from "./names.ts";
 import { isPowerOff } from "./presence.ts";
 
 export interface Condition {
@@ -37,7 +39,7 @@ const parts: Readonly<Record<string, Part>> = {
     // No playback means stopped.
     holds: ({ playback }, word) => (playback?.status ?? "stopped") === word,
   },
-  input: { part: "input", about: "input:hdmi1", holds: ({ input }, word) => input === word },
+  input: { part: "input", about: "input:hdmi1", holds: isInput },
   muted: {
     part: "volume",
     words: ["true", "false"],
@@ -67,7 +69,7 @@ function notOne(text: string, hint: string): ZapdError {
   });
 }
 
-/** Whether a word means an app: its id, the platform's id, or its name. */
-export function isApp({ id, name, platform_id }: App, word: string): boolean {
-  return id === word || platform_id === word || name.toLowerCase() === word.toLowerCase();
+/** Whether a text means the input that is shown: its id, or its name, which is that of the app where an input is one. */
+export function isInput({ input, app }: State, text: string): boolean {
+  return input !== null && (areAlike(input, text) || (app?.id === input && areAlike(app.name, text)));
 }

@@ -16,6 +16,7 @@ import type { Device } from "./device.ts";
 import { awaitEffect, tryReadParts } from "./effects.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { requireCapability } from "./failures.ts";
+import { areAlike } from "./names.ts";
 import type { Turn } from "./queue.ts";
 import type { Task } from "./task.ts";
 
@@ -241,9 +242,8 @@ function findNamed<T extends Input & Partial<Pick<Channel, "number">>>(
 ): T {
   const byId = all.find(({ id }) => id === wanted) ?? all.find(({ number }) => number === wanted);
   if (byId) return byId;
-  const word = withoutSpaces(wanted);
   const exact = all.filter((one) => one.name === wanted);
-  const isAlike = (text: string | null | undefined) => text != null && withoutSpaces(text) === word;
+  const isAlike = (text: string | null | undefined) => text != null && areAlike(text, wanted);
   const alike = exact.length > 0 ? exact : all.filter(({ id, number, name }) => [id, number, name].some(isAlike));
   const [first] = alike;
   if (first && alike.length === 1) return first;
@@ -254,10 +254,3 @@ function findNamed<T extends Input & Partial<Pick<Channel, "number">>>(
     hint: listed.length > 0 ? `${first ? "Use the id of one" : "It has"}: ${listed.join(", ")}` : undefined,
   });
 }
-
-/** "HDMI 1" → `hdmi1`; between digits something stays, since channel 5-1 is 5.1, and not 51. */
-const withoutSpaces = (name: string) =>
-  name
-    .toLowerCase()
-    .replace(/(?<=\d)[\s_-]+(?=\d)/g, ".")
-    .replace(/[\s_-]+/g, "");

@@ -111,3 +111,14 @@ function knownHint(text: string, devices: readonly NamedDevice[]): string {
 function isDots(name: string): boolean {
   return name === "." || name === "..";
 }
+
+/** Whether two texts name the same input or channel, however they are written: `HDMI 1` and `hdmi1`. */
+export function areAlike(one: string, other: string): boolean {
+  return withoutSpaces(one) === withoutSpaces(other);
+}
+
+/** Between digits something stays, since channel 5-1 is 5.1, and not 51. */
+const withoutSpaces = (name: string) =>
+  caseFolded(name)
+    .replace(/(?<=\d)[\s_-]+(?=\d)/g, ".")
+    .replace(/[\s_-]+/g, "");

@@ -11,7 +11,8 @@ import { meansGroup } from "../api/routes.ts";
 import { type Mistake, type Policy, SceneInput, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { type State, showsVolume } from "../api/schemas.ts";
 import { type Path, tomlLiteral } from "../config/toml.ts";
-import { type Condition, isApp, readCondition } from "../devices/conditions.ts";
+import { isApp } from "../devices/catalog.ts";
+import { type Condition, isInput, readCondition } from "../devices/conditions.ts";
 import type { Device } from "../devices/device.ts";
 import type { Devices } from "../devices/devices.ts";
 import { isPowerOff } from "../devices/presence.ts";
@@ -386,7 +387,7 @@ class Check {
       case "input": {
         const { input = "" } = step;
         this.#require(at, common, "inputs", "showing an input");
-        const hasEffect = (state: State) => state.input === input && !isPowerOff(state.power);
+        const hasEffect = (state: State) => isInput(state, input) && !isPowerOff(state.power);
         const command = this.#command(at, "selectInput", { input });
         return { ...act, does: shorten(`show ${input}`), commands: [command], hasEffect };
       }
@@ -534,7 +535,7 @@ function shorten(text: string): string {
 function showsApp(app: string): (state: State) => boolean {
   // Not by a condition: in one, `none` means the home screen.
   return ({ power, screensaver, app: shown }) =>
-    !isPowerOff(power) && screensaver !== true && shown !== null && isApp(shown, app.trim());
+    !isPowerOff(power) && screensaver !== true && shown !== null && isApp(shown, app);
 }
 
 /** The shortest time that steps can take, in milliseconds. */

@@ -34,6 +34,10 @@ test("volume, mute, input and channel are set, and read back at the set", async 
   expect(await post("channels", { channel: "KDEM" })).toMatchObject({ channel: { id: "5.1" }, confirmed: true });
   expect([set.state.input, set.state.channel]).toEqual(["tvinput.dtv", "5.1"]);
   expect(await post("inputs", { input: "HDMI 1" })).toMatchObject({ input: { id: "hdmi1" }, confirmed: true });
+  for (const input of ["hdmi1", "HDMI 1", "blu-ray PLAYER"])
+    expect(await post("../../run", { device: id, steps: [{ input }, { wait_for: `input:${input}` }] })).toMatchObject({
+      steps: [{ status: "skipped", reason: "already_so" }, { matched: true }],
+    });
   expect(await post("inputs", { input: "hdmi9" })).toMatchObject({
     message: 'No input of Den is called "hdmi9"',
     hint: expect.stringContaining("It has: Blu-ray player"),

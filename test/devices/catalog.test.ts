@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { App } from "../../src/api/schemas.ts";
-import { appNotFound, Catalog, describeApp, findApp, mergeApps } from "../../src/devices/catalog.ts";
+import { appNotFound, Catalog, describeApp, findApp, isApp, mergeApps } from "../../src/devices/catalog.ts";
 import type { PlatformApp } from "../../src/platforms/platform.ts";
 import { outcomeOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -139,6 +139,14 @@ describe("the app that is meant", () => {
     expect(find("hdmi2")).toBe("tvinput.hdmi2");
     expect(find("HDMI2")).toBe("tvinput.hdmi2");
     expect(find("Roku")).toBe("tvinput.hdmi2");
+  });
+
+  test("is the one that is shown, by every text that launches it, unless that may mean another app", () => {
+    const amc = app("AMC+", { platformId: "55" });
+    const shown = describeApp(amc, mergeApps([], [amc]));
+    const meant = ["55", "amc-plus", "AMC-PLUS", "AMC+", " amc+ ", "amcplus", "ＡＭＣ＋"];
+    expect(meant.filter((text) => isApp(shown, text))).toEqual(meant);
+    expect(["AMC", "none", "", "+"].filter((text) => isApp(shown, text))).toEqual([]);
   });
 
   test("is the installed one of two with one name, and an uninstalled one only when there is no other", () => {

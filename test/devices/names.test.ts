@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { ZapdError } from "../../src/api/errors.ts";
-import { checkName, resolveName, uniqueName } from "../../src/devices/names.ts";
+import { areAlike, checkName, resolveName, uniqueName } from "../../src/devices/names.ts";
 import { outcomeOf } from "../support/failure.ts";
 
 const named = (...names: string[]) =>
@@ -164,4 +164,14 @@ describe("the device meant by a path", () => {
     expect(hintFor("TV", named("tv", "Tv"))).toBe("Use the exact name, or the id");
     expect(hintFor("a/b", both)).toContain("encode it once");
   });
+});
+
+test("an input or a channel is meant without regard to case, to spaces, and to how é is made", () => {
+  for (const [one, other] of [
+    ["HDMI 1", "hdmi1"],
+    ["Caméra", "came\u0301ra"],
+    ["5.1", "5-1"],
+  ] as const)
+    expect(areAlike(one, other)).toBe(true);
+  expect(areAlike("51", "5-1")).toBe(false);
 });
