@@ -195,8 +195,9 @@ async function requestOf(base: string, route: OperationRoute, args: AnyArguments
   else if (body !== undefined)
     Object.assign(init, { body: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const places: Readonly<Record<string, string>> = { id, app, group, scene };
+  // Half a character (`\p{Cs}`) cannot be encoded.
   const path = route.path.replaceAll(/:(\w+)/g, (_, place: string) =>
-    encodeURIComponent((places[place] ?? "").toWellFormed()),
+    encodeURIComponent((places[place] ?? "").replace(/\p{Cs}/gu, "\ufffd")),
   );
   return new Request(base.replace(/\/$/, "") + path + search, init);
 }
