@@ -11,7 +11,7 @@ import { type Data, expectKept, refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, startSimulator } = await daemonForFile({
-  config: { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } },
+  config: { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 4_000 } },
 });
 const attic = await startSimulator(createGoogleTvSimulator({ name: "Attic", host: "127.0.97.1" }));
 const den = await startSimulator(

@@ -8,7 +8,7 @@ import { ask, refuse, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 const { daemon, startSimulator } = await daemonForFile(
-  { config: { discovery: { timeout_ms: 1_000 }, devices: { request_timeout_ms: 2_000 } } },
+  { config: { discovery: { timeout_ms: 2_000 }, devices: { request_timeout_ms: 4_000 } } },
   { cleans: "each test after a scan" },
 );
 const plug = (options: Partial<CastSimulatorOptions> & { readonly name: string }) =>

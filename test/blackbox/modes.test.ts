@@ -6,7 +6,7 @@ import { install, packageWith } from "./packages.ts";
 
 const password = "secret-of-the-set";
 const { daemon, startRoku } = await daemonForFile({
-  config: { devices: { request_timeout_ms: 2_000 }, dev: { vendor_password: password } },
+  config: { devices: { request_timeout_ms: 4_000 }, dev: { vendor_password: password } },
 });
 const looks = { vendor: "Norwood", softwareVersion: "14.6.4", volume: 23, developer: { password } };
 const setting = /Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled/;

@@ -13,7 +13,7 @@ import { daemonForFile } from "./daemon-for-file.ts";
 
 /** Deno speaks TLS from 1.2 on only: src/runtime/README.md says so. */
 const speaksOld = process.env["ZAPD_TEST_RUNTIME"] !== "deno";
-const { daemon, atEnd, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 1_500 } } });
+const { daemon, atEnd, startSimulator } = await daemonForFile({ config: { devices: { request_timeout_ms: 4_000 } } });
 
 function plugIn(options: object): Promise<WebosSimulator> {
   const quick = { promptMs: 50, bootMs: 300, socketsCloseMs: 300, portsCloseMs: 100 };

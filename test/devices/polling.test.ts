@@ -168,7 +168,7 @@ test("each command has the parts polled that it can change, and no others", asyn
     [() => house.actions.launch(record, "99", {}, turn), ["look at app+screensaver+playback+input"]],
   ] as const) {
     const release = house.devices.watchDevices(new Set([record.id]));
-    await until("all is read", () => looks().length > 0);
+    await until("all is read", () => looks().includes("look at all"));
     await command();
     house.set.done.length = 0;
     if (expected.length > 0) await until("it is looked at", () => looks().length > 0);

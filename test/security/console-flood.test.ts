@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { type ChildProcess, spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
-import { succeed } from "../blackbox/checked.ts";
+import { succeed, until } from "../blackbox/checked.ts";
 import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { residentMiB } from "../support/resident.ts";
 import { isQuick, slowTest } from "../support/whole.ts";
@@ -71,9 +71,13 @@ test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and wha
   writeFileSync(proc("clear_refs"), "5");
   const before = residentMiB(daemon.process);
   let slowest = 0;
-  const first = await read(id);
+  let first = await read(id);
+  await until("it has said much", async () => {
+    first = await read(id);
+    return first.lines.length > 1_000;
+  });
   let last = first;
-  for (const until = performance.now() + (isQuick ? 1_500 : 4_000); performance.now() < until; ) {
+  for (const end = performance.now() + (isQuick ? 1_500 : 4_000); performance.now() < end; ) {
     const start = performance.now();
     await daemon.api("GET", "/health");
     slowest = Math.max(slowest, performance.now() - start);
@@ -85,7 +89,6 @@ test("T34 a console that floods costs 16 MiB at most, its answers 1 MiB, and wha
   expect(grown).toBeLessThan(mostMiB);
   expect(slowest).toBeLessThan(3_000);
   expect(first.bytes).toBeLessThan(answerAtMost);
-  expect(first.lines.length).toBeGreaterThan(1_000);
 
   // Every line is in the answer or counted as dropped, from any cursor.
   const place = (cursor: string) => Number(cursor.split(".")[1]);

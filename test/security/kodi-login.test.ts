@@ -20,7 +20,7 @@ const password = "canary-s3cret-71";
 const typed = "canary-typed-71";
 const secrets = [typed, user, password, ...[user, password, `${user}:${password}`].map((text) => btoa(text))];
 const { daemon, atEnd, startSimulator } = await daemonForFile({
-  config: { discovery: { interfaces: ["lo"], timeout_ms: 250 }, devices: { request_timeout_ms: 2_000 } },
+  config: { discovery: { interfaces: ["lo"], timeout_ms: 250 }, devices: { request_timeout_ms: 5_000 } },
 });
 
 type Rogue = Awaited<ReturnType<typeof startRogue>>;
@@ -157,7 +157,7 @@ test.concurrent.each(Object.entries(strangers))(
   async (name, answer) => {
     const set = await startKodi({ user, password, tcpPort: null });
     const { host, port } = set;
-    const line = await lineTo(kodi, set, { lead: { host, port }, given: { user, password }, timeout: 2_000 });
+    const line = await lineTo(kodi, set, { lead: { host, port }, given: { user, password }, timeout: 10_000 });
     expect((await state(line)).power).toBe("on");
     const rogue = await replace(set, answer);
     // Each over a connection of its own: those of one connection share the failure of a moment ago.

@@ -20,7 +20,7 @@ export interface SetOptions {
 }
 
 export const quick: DaemonSetup = {
-  config: { devices: { request_timeout_ms: 1_500 }, discovery: { timeout_ms: 250 } },
+  config: { devices: { request_timeout_ms: 3_000 }, discovery: { timeout_ms: 250 } },
 };
 
 export const startHouse = (setup: DaemonSetup = quick): Promise<TestDaemon> => startTestDaemon(setup);

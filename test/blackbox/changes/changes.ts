@@ -34,7 +34,7 @@ export function changesOn(platform: AnyPlatform): void {
     daemon = await startHouse({
       config: {
         // Ten scenes run at once: a busy machine takes longer to answer.
-        devices: { request_timeout_ms: 2_000 },
+        devices: { request_timeout_ms: 4_000 },
         ...(platform === "roku" && { dev: { vendor_password: password } }),
       },
     });

@@ -41,7 +41,7 @@ export function startHouse(setup: DaemonSetup = {}): Promise<TestDaemon> {
     ...setup,
     config: {
       ...setup.config,
-      devices: { request_timeout_ms: 2_000, ...setup.config?.["devices"] },
+      devices: { request_timeout_ms: 4_000, ...setup.config?.["devices"] },
       discovery: { timeout_ms: scanMs, ...setup.config?.["discovery"] },
     },
   });
