@@ -1,10 +1,11 @@
 /** `npm run bench`: zapd beside its limits and its peers, in one run on one machine. What it prints is the table. */
 import { execFileSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import { join, resolve } from "node:path";
+import { pluralize } from "../../../src/system/text.ts";
 import { measures } from "./measures/index.ts";
-import { type BenchOptions, readOptions } from "./options.ts";
+import { readOptions } from "./options.ts";
 import { buildPrograms, root } from "./programs.ts";
 import { type Row, shortfalls, tableOf, withBenchmark } from "./report.ts";
 import { Stage } from "./stage.ts";
@@ -18,6 +19,9 @@ async function main(words: readonly string[]): Promise<number> {
   );
   say("building what is missing or stale");
   const programs = buildPrograms();
+  const figures = resolve(root, options.json);
+  // A file that cannot be written is found now, not after minutes of measuring.
+  closeSync(openSync(figures, "a"));
   const began = performance.now();
   const rows: Row[] = [];
   const broken: string[] = [];
@@ -35,14 +39,11 @@ async function main(words: readonly string[]): Promise<number> {
       await stage.close();
     }
   }
-  const text = [headOf(options), tableOf(rows), ...broken.map((one) => `- ${one}`)].join("\n");
+  const text = [headOf(words, options.rounds), tableOf(rows), ...broken.map((one) => `- ${one}`)].join("\n");
   const seconds = Math.round((performance.now() - began) / 1_000);
   process.stdout.write(`${text}\n`);
+  writeFileSync(figures, `${JSON.stringify({ ...facts(), options, seconds, rows, broken }, null, 1)}\n`);
   say(`done in ${seconds} s; the figures are in ${options.json}`);
-  writeFileSync(
-    resolve(root, options.json),
-    `${JSON.stringify({ ...facts(), options, seconds, rows, broken }, null, 1)}\n`,
-  );
   if (options.write) {
     const page = join(import.meta.dir, "README.md");
     writeFileSync(page, withBenchmark(readFileSync(page, "utf8"), text));
@@ -76,12 +77,12 @@ function said(program: string, ...words: readonly string[]): string {
   }
 }
 
-function headOf({ rounds, only }: BenchOptions): string {
+function headOf(words: readonly string[], rounds: number): string {
   const { date, zapd, commit, bun, node, system } = facts();
-  const command = `npm run bench --${only ? ` --only ${only.join(",")}` : " --write"}`;
+  const command = ["npm run bench", ...(words.length > 0 ? ["--", ...words] : [])].join(" ");
   return [
     `${date}, zapd ${zapd} (${commit}), Bun ${bun}, Node ${node} for the peers; ${system}.`,
-    `Made by \`${command}\`: the median of ${rounds} rounds after one warm-up round, with the lowest and the highest in brackets.`,
+    `Made by \`${command}\`: the median of ${pluralize(rounds, "round")} after one warm-up round, with the lowest and the highest in brackets.`,
     "A ratio compares the two measurements of one round; 1 is what the machine can do.\n",
   ].join("\n");
 }
