@@ -310,13 +310,14 @@ function deviceTable(devices: readonly FleetDevice[], context: Context): string 
 }
 
 /** `lab2/Kitchen is on · YouTube`; the last known state where the site is offline. */
-function stateLine({ site, name, state }: FleetDevice): string {
+export function stateLine({ site, name, state }: FleetDevice): string {
   const where = `${site.site}/${name}`;
   const published = state && stateIn(state);
-  const parts = published
-    ? [`${where} ${published.power === "unknown" ? "" : "is "}${powerWords[published.power]}`, ...activity(published)]
-    : [where];
-  return printable([...parts, ...(site.online ? [] : ["offline"])].join(" · "));
+  const power = published?.power ?? "unknown";
+  // Whether a device of unknown power answers now is not known.
+  const known = power === "unknown" ? [where, "power unknown"] : [`${where} is ${powerWords[power]}`];
+  const parts = [...known, ...(published ? activity(published) : []), ...(site.online ? [] : ["offline"])];
+  return printable(parts.join(" · "));
 }
 
 /** The text of a field; `null` where there is none. */

@@ -55,8 +55,12 @@ function devicesIn(event: ApiEvent): { id: string; name: string }[] {
 /** An event in words: a line for each device that it is about, or one without a device. */
 function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   const about = (text: string) => [{ id: "device_id" in event ? event.device_id : null, text }];
+  // Whether a device of unknown power answers now is not known: it may be a state from before.
   const stateText = (power: State["power"], state: State | null) =>
-    [powerWords[power], ...(state ? activity(state, new Date(event.at)) : [])].join(" · ");
+    [
+      power === "unknown" ? "power unknown" : powerWords[power],
+      ...(state ? activity(state, new Date(event.at)) : []),
+    ].join(" · ");
   switch (event.type) {
     case "snapshot":
       return event.devices.map(({ device, state }) => ({

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import net from "node:net";
 import { ZapdError } from "../../src/api/errors.ts";
-import { withLease } from "../../src/cli/fleet.ts";
+import { stateLine, withLease } from "../../src/cli/fleet.ts";
 import { parseWords } from "../../src/cli/words.ts";
 import { listening } from "../support/listening.ts";
 import { runZapd } from "./program.ts";
@@ -21,6 +21,15 @@ function mutedBroker({ accepts }: { readonly accepts: boolean }): net.Server {
     });
   });
 }
+
+test("a set of unknown power is not said to answer", () => {
+  const site = { site: "lab", online: true, version: "1", devices: 1, labels: [], commands: "control" };
+  const line = (state: Record<string, unknown> | null) =>
+    stateLine({ site, id: "1", name: "Left", labels: [], document: {}, state });
+  expect(line(null)).toBe("lab/Left · power unknown");
+  expect(line({ power: "unknown", volume: { level: 20, muted: false } })).toBe("lab/Left · power unknown · volume 20");
+  expect(line({ power: "on" })).toBe("lab/Left is on · home");
+});
 
 test("a negative number among the words stays in its place", () => {
   const options = { device: { type: "string", short: "d" } } as const;
