@@ -64,16 +64,29 @@ export function startStream(): void {
     // A frozen tab forwards nothing, so it leaves the lock to another.
     document.addEventListener("freeze", () => frozen.abort(), { once: true });
     const { signal } = frozen;
+    if (!channel) return followAlone(frozen);
     sendToTabs({ say: "hello" });
-    const led = channel ? navigator.locks.request(name, { signal }, () => follow(signal)) : follow(signal);
-    led.catch(() => {
-      // It was frozen while it waited.
-      if (signal.aborted) return;
-      // The browser refuses the lock, as with blocked cookies: this tab follows alone.
-      channel?.close();
-      channel = null;
-      void follow(signal);
-    });
+    navigator.locks
+      .request(name, { signal }, () => follow(signal))
+      .catch(() => {
+        // It was frozen while it waited.
+        if (signal.aborted) return;
+        // The browser refuses the lock, as with blocked cookies.
+        channel?.close();
+        channel = null;
+        followAlone(frozen);
+      });
+  };
+  /** With a stream of its own, which it has only while it is shown: six would leave no connection for anything else. */
+  const followAlone = (frozen: AbortController) => {
+    document.addEventListener("visibilitychange", hiddenOrShown, { once: true });
+    leave = () => frozen.abort();
+    if (!document.hidden) void follow(frozen.signal);
+  };
+  let leave = () => {};
+  const hiddenOrShown = () => {
+    leave();
+    join();
   };
   document.addEventListener("resume", join);
   join();

@@ -4,6 +4,7 @@ import type { Page } from "puppeteer-core";
 import { type Looked, look, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
+import { until as untilTrue } from "../../support/http-device.ts";
 import { describeBrowser, describePage, listens, startDaemonThatKnows } from "./stage.ts";
 
 const tabs = 10;
@@ -275,4 +276,34 @@ describePage("what a browser refuses, or does not have yet", (visit) => {
       // Before its daemon.
       await page.close();
     }, 60_000);
+
+  test("with cookies blocked a tab has a stream of its own while it is shown, and misses nothing", async () => {
+    await using daemon = await startDaemonThatKnows(1);
+    const streams: string[] = [];
+    let ended = 0;
+    const { page } = await visit(daemon.port, {
+      opened(page) {
+        const follows = (url: string) => url.includes("/v1/events") && !url.includes("since=oldest");
+        page.on("request", (request) => void (follows(request.url()) && streams.push(request.url())));
+        page.on("requestfailed", (request) => void (follows(request.url()) && ended++));
+        void page.evaluateOnNewDocument(() => {
+          navigator.locks.request = () => Promise.reject(new DOMException("The request was denied.", "SecurityError"));
+        });
+      },
+    });
+    await shows(page, "TV 0");
+    const turn = (hidden: boolean) =>
+      page.evaluate((isHidden) => {
+        Object.defineProperty(document, "hidden", { value: isHidden, configurable: true });
+        document.dispatchEvent(new Event("visibilitychange"));
+      }, hidden);
+    await turn(true);
+    await untilTrue("its stream has ended", () => ended === 1);
+    const [one] = (await daemon.api("GET", "/devices")).body.data;
+    await daemon.api("PATCH", `/devices/${one.id}`, { name: "Attic" });
+    await turn(false);
+    await shows(page, "Attic");
+    expect(streams).toEqual([expect.any(String), expect.stringMatching(/since=[0-9a-f]+\.\d+$/)]);
+    await page.close();
+  }, 60_000);
 });
