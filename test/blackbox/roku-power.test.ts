@@ -114,6 +114,10 @@ test.concurrent("turned off by zapd itself, the very next key turns it on", asyn
   set.forget();
   await key(id, "up");
   expect(set.commands).toEqual(["/keypress/PowerOn", "/keypress/Up"]);
+  // Within a sequence the next key is not sent, and the hint says what turns it on.
+  const sequence: Call = { body: { keys: ["power-off", "up"], delay_ms: 0 } };
+  const { hint } = await refuse(daemon, "pressKeys", { id, ...sequence }, "device_unreachable");
+  expect(hint).toMatch(/^It must be on for that: try zapd key power-on -d /);
 });
 
 test.concurrent("where its settings forbid turning it on, an error says so, and nothing is sent", async () => {

@@ -113,7 +113,7 @@ export class Ecp {
     if (!this.inStandby) return;
     const access = this.#power?.access;
     if (access === "limited" || access === "disabled") throw refused("is in standby and cannot be turned on", access);
-    throw inStandby(remoteHint);
+    throw inStandby();
   };
 
   /**
