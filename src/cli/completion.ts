@@ -101,12 +101,12 @@ function labelsOf(all: readonly Device[]): string[] {
 
 /** A device, then `add` or `remove`, then labels: any that exist to add, its own to remove. */
 const labels: Source = async (request) => {
-  const { before } = request;
+  const { before, context, signal } = request;
   const [id, verb] = before;
   if (id === undefined) return devices(request);
   if (verb === undefined) return plain(["add", "remove"]);
   const all = await deviceList(request);
-  const ownLabels = all.find(({ name }) => name.toLowerCase() === id.toLowerCase())?.labels ?? [];
+  const { labels: ownLabels = [] } = (await call(context, "getDevice", { id, signal }, { quiet: true })).data;
   const offered = verb === "add" ? labelsOf(all).filter((label) => !ownLabels.includes(label)) : ownLabels;
   return plain(offered.filter((label) => !before.slice(2).includes(label)).sort());
 };

@@ -76,6 +76,7 @@ describe("bash", () => {
     ],
     [["label", "Bedroom", "add", ""], ["bench"]],
     [["label", "Bedroom", "remove", "b"], ["bar"]],
+    [["label", " BEDROOM", "remove", "b"], ["bar"]],
     [["label", "Bedroom", "remove", "bar", ""], []],
     [
       ["input", "hd"],
