@@ -2,11 +2,12 @@
 import { randomBytes } from "node:crypto";
 import { access, constants, lstat, readdir, readlink, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { systemCode } from "../api/errors.ts";
+import { systemCode, ZapdError } from "../api/errors.ts";
 import { operationRoutes } from "../api/routes.ts";
 import { redactConfig } from "../config/schema.ts";
 import { longestSocketPath, tryRemove } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
+import { checkOwners } from "../system/state-folder.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
 import { tryOr } from "../system/try-or.ts";
 import { version } from "../system/version.ts";
@@ -167,11 +168,17 @@ const mebibyte = 1024 * 1024;
 const littleSpace = 50 * mebibyte;
 const orAnotherFolder = "or choose another with $ZAPD_STATE_DIR";
 const anotherFolder = `Make yourself the owner with chown, ${orAnotherFolder}`;
+const writableDisk = `Make the disk writable, ${orAnotherFolder}`;
 const diskFull = (path: string) =>
   fail(`the disk of ${path} is full`, "Free some space: zapd cannot save anything now");
 
 export async function stateWritable({ stateFolder, machine }: Examination): Promise<Finding[]> {
   const path = tildePath(stateFolder);
+  try {
+    checkOwners(stateFolder);
+  } catch (error) {
+    if (error instanceof ZapdError) return [fail(`${error.message}: no daemon starts with it`, error.hint)];
+  }
   const folder = await stat(stateFolder).catch(() => null);
   if (folder === null) return [await futureFolder(stateFolder)];
   if (!folder.isDirectory())
@@ -179,17 +186,9 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
   if (machine.uid !== null && folder.uid !== machine.uid)
     return [wrongOwner(path, folder.uid, machine.uid, anotherFolder)];
   const mode = octal(folder.mode);
-  if (machine.uid !== null && (folder.mode & 0o002) !== 0)
-    return [
-      fail(
-        `${path} can be written by everyone (${mode}): no daemon starts with it`,
-        `chmod o-w ${shellQuote(stateFolder)}`,
-      ),
-    ];
   const failure = await tryToWrite(stateFolder);
   if (failure === "ENOSPC") return [diskFull(path)];
-  if (failure === "EROFS")
-    return [fail(`${path} is on a read-only disk`, `Make the disk writable, ${orAnotherFolder}`)];
+  if (failure === "EROFS") return [fail(`${path} is on a read-only disk`, writableDisk)];
   if (failure !== null)
     return [
       fail(
@@ -238,7 +237,7 @@ async function futureFolder(folder: string): Promise<Finding> {
   const path = tildePath(folder);
   if (failure === null) return ok(`the state folder ${path} is created at the first start`);
   const text = `the state folder ${path} cannot be created: ${tildePath(above)} is not writable (${failure})`;
-  return fail(text, anotherFolder);
+  return fail(text, failure === "EROFS" ? writableDisk : anotherFolder);
 }
 
 /** A daemon on a busy machine may answer late: it must not be taken for another program. */

@@ -24,7 +24,8 @@ const uploadForm = /^zapd-upload-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.zip$
  */
 export function checkStateFolder(folder: string): string[] {
   try {
-    return checkOwners(folder);
+    const { warnings, credentials } = checkOwners(folder);
+    return credentials ? [...warnings, ...restrictToOwner(credentials.path, credentials.found)] : warnings;
   } catch (error) {
     if (error instanceof ZapdError) throw error;
     // A folder that cannot be read cannot be used either; its first use fails with the reason.
@@ -32,10 +33,11 @@ export function checkStateFolder(folder: string): string[] {
   }
 }
 
-function checkOwners(folder: string): string[] {
+/** The warnings about the folder, and its file with secrets. Changes nothing, and fails as `checkStateFolder` does. */
+export function checkOwners(folder: string): { warnings: string[]; credentials: OwnedFile | null } {
   const { path, found } = followLinks(folder);
   checkAbove(path);
-  if (!found?.isDirectory()) return [];
+  if (!found?.isDirectory()) return { warnings: [], credentials: null };
   checkOwned(path, found);
   const credentials = fileAt(join(path, secretsFile));
   const secret = credentials !== null && holdsSecrets(credentials.path);
@@ -49,7 +51,7 @@ function checkOwners(folder: string): string[] {
     const stats = lstatSync(inside, { throwIfNoEntry: false });
     if (stats?.isDirectory()) checkOwned(inside, stats);
   }
-  return credentials ? [...warnings, ...restrictToOwner(credentials.path, credentials.found)] : warnings;
+  return { warnings, credentials };
 }
 
 /** Removes what a killed daemon left: only files with its names, since a user may keep other files and links here. */
@@ -84,8 +86,13 @@ export function newUpload(folder: string): string {
   return join(folder, `zapd-upload-${crypto.randomUUID()}.zip`);
 }
 
+interface OwnedFile {
+  readonly path: string;
+  readonly found: Stats;
+}
+
 /** A regular file; `null` for anything else, which is never opened. */
-function fileAt(path: string): { path: string; found: Stats } | null {
+function fileAt(path: string): OwnedFile | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   return found?.isFile() ? { path, found } : null;
 }

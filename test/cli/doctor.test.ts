@@ -246,14 +246,28 @@ describe("as a program", () => {
     mkdirSync(open);
     chmodSync(open, 0o777);
     writeFileSync(file, "");
-    const [everyone, none] = await Promise.all([doctor(config, open), doctor(config, file)]);
-    expect(everyone.by("state")).toMatchObject([
-      { text: `${open} can be written by everyone (0777): no daemon starts with it`, hint: `chmod o-w ${open}` },
+    const [everyone, below, none] = await Promise.all([
+      doctor(config, open),
+      doctor(config, join(open, "state")),
+      doctor(config, file),
     ]);
+    // What a start refuses, the doctor refuses in the same words, also for a folder above.
+    const refused = {
+      text: `${open} can be written by everyone (mode 0777): no daemon starts with it`,
+      hint: `Change its mode: chmod o-w ${open}`,
+    };
+    expect(everyone.by("state")).toMatchObject([refused]);
+    expect(below.by("state")).toMatchObject([refused]);
     expect(none.by("state")).toMatchObject([{ text: `${file} is not a folder` }]);
     // No socket can be left where there is no folder.
     expect(none.by("daemon")[0]?.text).not.toContain("stale");
+    const devices = join(open, "devices.json");
+    writeFileSync(devices, "");
+    chmodSync(open, 0o700);
+    chmodSync(devices, 0o666);
+    expect((await doctor(config, open)).by("state")[0]?.text).toStartWith(`${devices} can be written by everyone`);
     if (process.getuid?.() === 0) return;
+    chmodSync(devices, 0o600);
     chmodSync(open, 0o500);
     expect((await doctor(config, open)).by("state")[0]?.hint).toStartWith(`chmod 700 ${open}, or`);
   });
