@@ -5,7 +5,7 @@ import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exits } from "../api/errors.ts";
+import { exits, systemCode, ZapdError } from "../api/errors.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
@@ -36,7 +36,7 @@ export async function demo(context: Context): Promise<number> {
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new UsageError("--port needs a number from 1 to 65535");
   process.umask(0o077);
-  const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
+  const folder = makeTemporaryFolder();
   const running: StartedSet[] = [];
   const write = (line: string) => void stderr().write(line);
   const log = createLog({ level: "warn", format: "text", colour: false, write });
@@ -62,6 +62,17 @@ export async function demo(context: Context): Promise<number> {
   } finally {
     await Promise.all(running.map((set) => set.simulator.stop()));
     rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function makeTemporaryFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), "zapd-demo-"));
+  } catch (cause) {
+    throw new ZapdError("storage_error", `No folder could be created in ${tmpdir()} (${systemCode(cause)})`, {
+      hint: "Name another folder for temporary files with $TMPDIR",
+      cause,
+    });
   }
 }
 

@@ -158,6 +158,14 @@ process.exit(exitCode);`;
   ]);
 });
 
+test("a demo without a folder for its files says what names another", async () => {
+  const demo = await home.run("env", ["TMPDIR=/nowhere", ...programWords(), "demo"]);
+  expect([demo.status, demo.stderr]).toEqual([
+    1,
+    "zapd: no folder could be created in /nowhere (ENOENT).\n      Name another folder for temporary files with $TMPDIR\n",
+  ]);
+});
+
 test.skipIf(inOwnNetwork === null)("the sets of the demo request the media that they are told to play", async () => {
   const script = `
 const served = [];
