@@ -3,7 +3,7 @@
  * requests that arrive before that wait.
  */
 import { resolve } from "node:path";
-import { textOf, type ZapdError } from "./api/errors.ts";
+import { textOf, ZapdError } from "./api/errors.ts";
 import { ConfigFile } from "./config/config.ts";
 import { socketPath } from "./config/paths.ts";
 import type { Registry } from "./devices/registry.ts";
@@ -13,7 +13,7 @@ import { createServing } from "./runtime/serving.ts";
 import type { Log } from "./system/log.ts";
 import { checkAbove } from "./system/owners.ts";
 import { checkStateFolder } from "./system/state-folder.ts";
-import { listenerUrl } from "./system/text.ts";
+import { listenerUrl, withHint } from "./system/text.ts";
 import { createZapd } from "./zapd.ts";
 
 export * from "./zapd.ts";
@@ -92,7 +92,8 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   } catch (error) {
     if (!http_enabled || !isUnwritable(error)) return giveUp(error);
     // Devices can be driven over HTTP without storage and without the command line.
-    unwritable = `${textOf(error)}: nothing can be saved, and there is no control socket`;
+    const hint = error instanceof ZapdError ? error.hint : undefined;
+    unwritable = withHint(`${textOf(error)}: nothing can be saved, and there is no control socket`, hint);
   }
   const socket = unwritable === undefined ? wanted : null;
   const zapd = await createZapd({

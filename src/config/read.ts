@@ -2,7 +2,7 @@
 import type { Stats } from "node:fs";
 import { parse, TomlError } from "smol-toml";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { readUtf8 } from "../system/files.ts";
+import { readUtf8, scarcityHint } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkAbove, checkGroupWritable, checkOwned, followLinks } from "../system/owners.ts";
 import { splitCommas } from "../system/text.ts";
@@ -48,8 +48,9 @@ export function readSource(given: string): Source {
     return { text: readUtf8(path, maxFileBytes, check) ?? "", path, found };
   } catch (cause) {
     if (cause instanceof ZapdError) throw cause;
-    const reason = cause instanceof TypeError ? "it is not UTF-8" : systemCode(cause) || textOf(cause);
-    const hint = "Correct the file, or use another with --config or $ZAPD_CONFIG";
+    const code = systemCode(cause);
+    const reason = cause instanceof TypeError ? "it is not UTF-8" : code || textOf(cause);
+    const hint = scarcityHint(code) ?? "Correct the file, or use another with --config or $ZAPD_CONFIG";
     throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { hint, cause });
   }
 }

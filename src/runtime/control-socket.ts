@@ -17,7 +17,15 @@ import {
 import { lstat } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { systemCode, textOf, ZapdError } from "../api/errors.ts";
-import { isAlive, isOwnFile, longestSocketPath, makeFolder, readRegularFile, tryRemove } from "../system/files.ts";
+import {
+  isAlive,
+  isOwnFile,
+  longestSocketPath,
+  makeFolder,
+  readRegularFile,
+  scarcityHint,
+  tryRemove,
+} from "../system/files.ts";
 import { isForeign } from "../system/owners.ts";
 import { until } from "../system/sleep.ts";
 import { tryOr } from "../system/try-or.ts";
@@ -217,19 +225,12 @@ async function bind<T>(path: string, listen: (path: string) => Promise<T>): Prom
   } catch (cause) {
     const reason = systemCode(cause) || textOf(cause);
     throw new ZapdError("storage_error", `The control socket ${path} could not be created (${reason})`, {
-      hint: isScarce(reason) ? scarceHint : "Set daemon.socket to a path on a disk that supports sockets",
+      hint: scarcityHint(reason) ?? "Set daemon.socket to a path on a disk that supports sockets",
       cause,
     });
   } finally {
     process.umask(before);
   }
-}
-
-const scarceHint = "Start zapd again; if that does not help, raise the limit of open files (ulimit -n), or free memory";
-
-/** Whether the system has no socket left. */
-function isScarce(code: string): boolean {
-  return ["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"].includes(code);
 }
 
 /** Whether a write failed because the disk is read-only or full. */
@@ -255,7 +256,7 @@ export async function claimPort<T>(
       code === "EADDRNOTAVAIL"
         ? "This machine does not have that address: set daemon.http_host in the config to another, such as 127.0.0.1"
         : `${mend}, or end the program that uses this one`;
-    const hint = isScarce(code) ? scarceHint : usual;
+    const hint = scarcityHint(code) ?? usual;
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
       hint,
       cause,

@@ -39,10 +39,18 @@ export function makeFolder(path: string, by: string | null = "$ZAPD_STATE_DIR"):
     const advice =
       code === "EEXIST" || code === "ENOTDIR"
         ? "Move away the file that is in its place"
-        : "Check who owns the folder above it";
+        : code === "EROFS"
+          ? "Make its disk writable"
+          : "Check who owns the folder above it";
     const hint = by === null ? advice : `${advice}, or choose another with ${by}`;
     throw new ZapdError("storage_error", message, { hint, cause });
   }
+}
+
+/** What to do where the system has no file, socket or memory left; `undefined` for another failure. */
+export function scarcityHint(code: string): string | undefined {
+  if (!["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"].includes(code)) return undefined;
+  return "Try again; if that does not help, raise the limit of open files (ulimit -n), or free memory";
 }
 
 /**
@@ -79,8 +87,10 @@ export async function writeAtomically(
   } catch (cause) {
     await undo().catch(() => {});
     for (const left of [temporary, before]) await rm(left, { force: true }).catch(() => {});
-    throw new ZapdError("storage_error", `${path} could not be written (${systemCode(cause) || textOf(cause)})`, {
-      hint: "Nothing was changed. Check that its folder exists, is writable, and is on a disk that is not full",
+    const code = systemCode(cause);
+    const mend = scarcityHint(code) ?? "Check that its folder exists, is writable, and is on a disk that is not full";
+    throw new ZapdError("storage_error", `${path} could not be written (${code || textOf(cause)})`, {
+      hint: `Nothing was changed. ${mend}`,
       cause,
     });
   }
