@@ -87,7 +87,7 @@ function ownUid(): number | null {
 function foreignError(path: string, { uid }: Stats, command: string): ZapdError {
   const own = ownUid() ?? root;
   return new ZapdError("config_invalid", `${path} belongs to another user (uid ${uid}), who could change it`, {
-    hint: `If you trust it: ${own === root ? "" : "sudo "}${command} ${own} ${shellQuote(path)}`,
+    hint: `${own === root ? "Run zapd as that user, not as root; or, if" : "If"} you trust it: ${own === root ? "" : "sudo "}${command} ${own} ${shellQuote(path)}`,
   });
 }
 

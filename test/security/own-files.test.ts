@@ -96,7 +96,7 @@ async function refusal(): Promise<string> {
 
 /** Runs the command that a refusal names. */
 function mend(message: string): void {
-  const command = /(?:Change its mode|If you trust it): (.+)$/.exec(message)?.[1] ?? "";
+  const command = /(?:Change its mode|[Ii]f you trust it): (.+)$/.exec(message)?.[1] ?? "";
   expect(command).toMatch(/^ch(mod|own) /);
   expect(spawnSync("sh", ["-c", command]).status).toBe(0);
 }
