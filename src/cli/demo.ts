@@ -5,7 +5,7 @@ import http from "node:http";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exits, systemCode, ZapdError } from "../api/errors.ts";
+import { exits, systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";
 import type { Ports } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
@@ -15,6 +15,7 @@ import { createKodiSimulator } from "../simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulatorOptions } from "../simulators/roku.ts";
 import { createSamsungSimulator } from "../simulators/samsung.ts";
 import { createWebosSimulator } from "../simulators/webos.ts";
+import { scarcityHint } from "../system/files.ts";
 import { createLog } from "../system/log.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
@@ -35,8 +36,20 @@ export async function demo(context: Context): Promise<number> {
   const port = Number(context.option("port") ?? usualPort);
   if (!Number.isInteger(port) || port < 1 || port > 65_535)
     throw new UsageError("--port needs a number from 1 to 65535");
+  try {
+    return await run(context, port);
+  } catch (cause) {
+    const code = systemCode(cause);
+    if (cause instanceof ZapdError || code === "") throw cause;
+    const needed = `It needs the address 127.0.0.1, and a folder in ${tmpdir()}: $TMPDIR chooses another`;
+    const hint = scarcityHint(code) ?? needed;
+    throw new ZapdError("storage_error", `The demo could not start (${textOf(cause)})`, { hint, cause });
+  }
+}
+
+async function run(context: Context, port: number): Promise<number> {
   process.umask(0o077);
-  const folder = makeTemporaryFolder();
+  const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
   const running: StartedSet[] = [];
   const write = (line: string) => void stderr().write(line);
   const log = createLog({ level: "warn", format: "text", colour: false, write });
@@ -62,17 +75,6 @@ export async function demo(context: Context): Promise<number> {
   } finally {
     await Promise.all(running.map((set) => set.simulator.stop()));
     rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function makeTemporaryFolder(): string {
-  try {
-    return mkdtempSync(join(tmpdir(), "zapd-demo-"));
-  } catch (cause) {
-    throw new ZapdError("storage_error", `No folder could be created in ${tmpdir()} (${systemCode(cause)})`, {
-      hint: "Name another folder for temporary files with $TMPDIR",
-      cause,
-    });
   }
 }
 

@@ -158,12 +158,14 @@ process.exit(exitCode);`;
   ]);
 });
 
-test("a demo without a folder for its files says what names another", async () => {
-  const demo = await home.run("env", ["TMPDIR=/nowhere", ...programWords(), "demo"]);
-  expect([demo.status, demo.stderr]).toEqual([
-    1,
-    "zapd: no folder could be created in /nowhere (ENOENT).\n      Name another folder for temporary files with $TMPDIR\n",
-  ]);
+test("a demo that lacks a folder for its files, or files that it may open, says what gives it them", async () => {
+  const demo = async (prepare: string) => {
+    const { status, stderr } = await home.run("sh", ["-c", `${prepare}; exec "$@" demo`, "sh", ...programWords()]);
+    return `${status} ${stderr}`;
+  };
+  const started = "1 zapd: the demo could not start \\(";
+  expect(await demo("export TMPDIR=/nowhere")).toMatch(new RegExp(`^${started}ENOENT.*\\)\\.\n +.* \\$TMPDIR chooses`));
+  expect(await demo("ulimit -n 32")).toMatch(new RegExp(`^${started}.*EMFILE.*\\)\\.\n +.* \\(ulimit -n\\)`));
 });
 
 test.skipIf(inOwnNetwork === null)("the sets of the demo request the media that they are told to play", async () => {
