@@ -252,9 +252,11 @@ export async function claimPort<T>(
     if (await until(() => isHeld(socket), { timeoutMs: startupOverlapMs })) throw await alreadyRunningError(socket);
     const code = systemCode(cause);
     const reason = code === "EADDRINUSE" ? "another program uses it" : code || textOf(cause);
+    // A machine may have IPv6 alone.
+    const other = /^(127\.0\.0\.1|localhost)$/.test(place.hostname) ? "::1" : "127.0.0.1";
     const usual =
       code === "EADDRNOTAVAIL"
-        ? "This machine does not have that address: set daemon.http_host in the config to another, such as 127.0.0.1"
+        ? `This machine does not have that address: set daemon.http_host in the config to another, such as ${other}`
         : `${mend}, or end the program that uses this one`;
     const hint = scarcityHint(code) ?? usual;
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {

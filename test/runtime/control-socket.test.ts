@@ -206,9 +206,13 @@ describe("the control socket", () => {
 describe("the port", () => {
   test("on an address that is not there says why, and which setting to change", async () => {
     const place = { hostname: "192.0.2.77", port: 40_001 };
+    const shown = (claimed: Promise<unknown>) =>
+      claimed.then(String, ({ message, hint }: ZapdError) => `${message}. ${hint}`);
     const claimed = claimPort(place, path, () => currentRuntime().listen(place, async () => new Response()));
-    const shown = await claimed.then(String, ({ message, hint }: ZapdError) => `${message}. ${hint}`);
-    expect(shown).toMatch(/EADDRNOTAVAIL\. .* daemon\.http_host /);
+    expect(await shown(claimed)).toMatch(/EADDRNOTAVAIL\. .* daemon\.http_host .* 127\.0\.0\.1$/);
+    const absent = () => Promise.reject(Object.assign(new Error("no"), { code: "EADDRNOTAVAIL" }));
+    // Another address than the one that is not there.
+    expect(await shown(claimPort({ ...place, hostname: "127.0.0.1" }, path, absent))).toEndWith("such as ::1");
   });
 
   test("and the socket, where no file descriptor is left, name the limit, not another place", async () => {
