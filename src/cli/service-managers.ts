@@ -52,11 +52,12 @@ export const runProgram: Run = (program, words) =>
 
 const reasonOf = ({ status, err }: Ran) => err.trim().split("\n")[0] || `it exited with ${status}`;
 
-/** Runs a program that must succeed. */
-async function mustRun(run: Run, program: string, ...words: readonly string[]): Promise<void> {
+/** Runs a program that must succeed. `log`: the command that shows why it has not. */
+async function mustRun(run: Run, log: string, program: string, ...words: readonly string[]): Promise<void> {
   const ran = await run(program, words);
-  if (ran.status !== 0)
-    throw new CommandError(`${[program, ...words].join(" ")} failed: ${reasonOf(ran)}`, exits.failed);
+  if (ran.status === 0) return;
+  const message = `${[program, ...words].join(" ")} failed: ${reasonOf(ran)}`;
+  throw new CommandError(message, exits.failed, `More may be in its log: ${log}`);
 }
 
 export interface Owner {
@@ -69,13 +70,14 @@ const unit = "zapd.service";
 const printInstead = "`zapd service install --print` shows what would be installed, for another way to start programs";
 
 export function systemd(program: Program, { home, env }: Owner, run: Run): Manager {
-  const systemctl = (...words: string[]) => mustRun(run, "systemctl", "--user", ...words);
+  const log = "journalctl --user -u zapd -f";
+  const systemctl = (...words: string[]) => mustRun(run, log, "systemctl", "--user", ...words);
   const output = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
   return {
     name: unit,
     file: join(absolute(env["XDG_CONFIG_HOME"]) || join(home, ".config"), "systemd", "user", unit),
     text: unitText(startable(program)),
-    log: "journalctl --user -u zapd -f",
+    log,
     async ready() {
       const ran = await run("systemctl", ["--user", "show", "--property=Version"]);
       if (ran.status === 0) return;
@@ -119,7 +121,8 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
   const file = join(home, "Library", "LaunchAgents", `${label}.plist`);
   const domain = `gui/${uid}`;
   const service = `${domain}/${label}`;
-  const launchctl = (...words: string[]) => mustRun(run, "launchctl", ...words);
+  const log = `tail -f ${logFile}`;
+  const launchctl = (...words: string[]) => mustRun(run, log, "launchctl", ...words);
   const print = (what: string) => run("launchctl", ["print", what]);
   const loaded = async () => (await print(service)).status === 0;
   const unload = async () => {
@@ -132,7 +135,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
     name: label,
     file,
     text: plistText(program, logFile),
-    log: `tail -f ${logFile}`,
+    log,
     async ready() {
       if ((await print(domain)).status === 0) return;
       const hint = `Log in at the screen of the Mac first. ${printInstead}`;

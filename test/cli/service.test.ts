@@ -134,6 +134,9 @@ describe("the command", () => {
     expect(await service("linux", "install")).toBe(1);
     expect(told).toContain("does not answer yet: its log says why");
     expect(told).toContain("journalctl --user -u zapd -f");
+    answers = (line) => (line.includes("enable --now") ? { status: 1, err: "Job for zapd.service failed" } : {});
+    const hint = expect.stringContaining("journalctl --user -u zapd -f");
+    await expect(service("linux", "install")).rejects.toMatchObject({ message: expect.stringMatching(/: Job /), hint });
   });
 
   test("uninstalls, leaves config and state alone, and twice is fine", async () => {
