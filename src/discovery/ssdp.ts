@@ -1,5 +1,6 @@
 /** Searching over SSDP: one socket per interface, with repeated searches. Knows no platform, and does not interpret answers. */
 import { createSocket, type Socket } from "node:dgram";
+import { textOf } from "../api/errors.ts";
 import type { SsdpAnswer } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { tryOr } from "../system/try-or.ts";
@@ -39,7 +40,8 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
       open = false;
       for (const timer of timers) clearTimeout(timer);
       socket.close();
-      if (trouble) search.onTrouble(`The SSDP search on ${one.name} (${one.address}) failed: ${String(trouble)}`);
+      const where = `The SSDP search on ${one.name} (${one.address})`;
+      if (trouble) search.onTrouble(`${where} failed: ${textOf(trouble)}. zapd doctor says what may block it`);
       resolve();
     };
     const send = () => {
