@@ -8,7 +8,7 @@ import { residentMiB } from "../support/resident.ts";
 import { accepted, refused, succeed } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 import { page } from "./documents.ts";
-import { install, packageOf, packageWith } from "./packages.ts";
+import { install, manifest, packageOf, packageWith, zip } from "./packages.ts";
 
 const { daemon, addRoku } = await daemonForFile({
   config: { devices: { request_timeout_ms: 3_000 }, dev: { vendor_password: "secret-of-the-set" } },
@@ -70,6 +70,11 @@ test("a wrong password, a missing one, and the set's own refusals each have thei
   refused(await install(daemon, id, packageWith("bad zip")), "package_rejected");
   set.spoiled.set("/plugin_install", () => page("<html><body>Thank you!</body></html>", "text/html"));
   refused(await install(daemon, id, packageWith("g")), "package_rejected", "device_error");
+  // An emulator compiles archives that a Roku calls too small.
+  set.spoiled.set("/plugin_install", () =>
+    page("<font color=red>Install Failure: Compilation Failed.</font>", "text/html"),
+  );
+  expect(refused(await install(daemon, id, zip([manifest])), "package_rejected").hint).toContain("zapd logs");
   expect(set.simulator.state.sideloaded).toBeNull();
 
   await succeed(daemon, "patchConfig", { body: { "dev.vendor_password": null } });

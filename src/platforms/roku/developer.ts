@@ -92,7 +92,8 @@ async function readCompileErrors(logs: RokuConsole, signal: AbortSignal): Promis
     if (!output) break;
     const start = output.lines.findLastIndex((line) => /^-+ compiling/i.test(line));
     const errors = output.lines.slice(Math.max(0, start)).filter((line) => compileError.test(line));
-    if (errors.length > 0) return errors;
+    // Real sets write `--- ` before an error, and `-------> ` before the last one (logs of sets in the tests of roku-debug).
+    if (errors.length > 0) return errors.map((line) => line.replace(/^-+>? /, ""));
   }
   return [];
 }
@@ -104,12 +105,14 @@ function isCompileError(message: string): boolean {
 function rejected(messages: readonly string[], compiler: readonly string[], bytes: number): ZapdError {
   const failures = messages.filter((message) => !/^Application Received/i.test(message));
   const compiles = failures.some(isCompileError);
+  // One whose package was compiled has taken the archive.
+  const small = bytes < minArchiveBytes && !compiles;
   const problems = [...new Set([...failures, ...compiler.slice(0, 20).map((line) => line.trim())])];
   return new ZapdError(
     "package_rejected",
     `${compiles ? "could not compile" : "refused"} the package: ${problems.join("; ")}`,
     {
-      hint: bytes < minArchiveBytes ? "Add a file to the archive: a Roku refuses archives under 512 bytes" : logHint,
+      hint: small ? "Add a file to the archive: a Roku refuses archives under 512 bytes" : logHint,
       details: { problems: problems.map(problemIn) },
     },
   );

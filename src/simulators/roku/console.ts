@@ -51,7 +51,7 @@ function printCompile(model: Model, title: string): void {
 export function printCompileFailed(model: Model, title: string, errors: readonly CompileError[]): void {
   printCompile(model, title);
   for (const { path, line } of errors) {
-    model.console.print(`Syntax Error. (compile error &h02) in pkg:/${path}(${line})`);
+    model.console.print(`--- Syntax Error. (compile error &h02) in pkg:/${path}(${line})`);
   }
   model.console.print("-------> Compilation Failed.");
 }
