@@ -37,6 +37,7 @@ export interface Daemon {
   readonly registry: Registry;
   /** Resolves when the first scan has ended; `null` when `discovery.on_start` is false. */
   readonly scanned: Promise<void> | null;
+  /** Searches for devices once more. */
   scan(): Promise<unknown>;
   /** The network interfaces that discovery uses, as configured; none means all of them. */
   interfaces(): readonly string[];

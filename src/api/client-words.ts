@@ -5,6 +5,8 @@ import type { State } from "./schemas.ts";
 
 /** The texts for `power` after the name of a device. */
 export const powerWords = { on: "on", standby: "in standby", off: "off", unknown: "answers" } as const;
+/** The same for a state that may be from before: whether a device of unknown power answers now is not known. */
+export const lastPowerWords = { ...powerWords, unknown: "power unknown" } as const;
 
 /** Off or in standby: `power-off` leads to standby on most devices. */
 export function isPowerOff(power: State["power"]): boolean {

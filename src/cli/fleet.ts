@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { constants } from "node:os";
-import { activity, powerWords } from "../api/client-words.ts";
+import { activity, lastPowerWords } from "../api/client-words.ts";
 import { codes, exits, toErrorCode, ZapdError } from "../api/errors.ts";
 import { labelPrefix } from "../api/routes.ts";
 import type { State } from "../api/schemas.ts";
@@ -314,8 +314,7 @@ export function stateLine({ site, name, state }: FleetDevice): string {
   const where = `${site.site}/${name}`;
   const published = state && stateIn(state);
   const power = published?.power ?? "unknown";
-  // Whether a device of unknown power answers now is not known.
-  const known = power === "unknown" ? [where, "power unknown"] : [`${where} is ${powerWords[power]}`];
+  const known = power === "unknown" ? [where, lastPowerWords[power]] : [`${where} is ${lastPowerWords[power]}`];
   const parts = [...known, ...(published ? activity(published) : []), ...(site.online ? [] : ["offline"])];
   return printable(parts.join(" · "));
 }
@@ -329,7 +328,7 @@ function textIn(document: unknown, name: string): string | null {
 /** A published state, field by field, since a site may run another version; `null` where it has no known power. */
 function stateIn(document: Readonly<Record<string, unknown>>): State | null {
   const { power, app, playback, volume } = document;
-  if (typeof power !== "string" || !Object.hasOwn(powerWords, power)) return null;
+  if (typeof power !== "string" || !Object.hasOwn(lastPowerWords, power)) return null;
   const name = textIn(app, "name");
   const about = { title: textIn(playback, "title"), artist: textIn(playback, "artist"), artwork: false };
   const status = ["playing", "paused", "buffering"].find((one) => isObject(playback) && playback["status"] === one);

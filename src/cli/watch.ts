@@ -1,6 +1,6 @@
 /** `zapd watch`: prints each event on a line. `zapd wait`: waits until a state holds. */
 import type { ApiEvent, Followed } from "../api/client.ts";
-import { activity, powerWords, stateLine } from "../api/client-words.ts";
+import { activity, lastPowerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
@@ -55,12 +55,8 @@ function devicesIn(event: ApiEvent): { id: string; name: string }[] {
 /** An event in words: a line for each device that it is about, or one without a device. */
 function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   const about = (text: string) => [{ id: "device_id" in event ? event.device_id : null, text }];
-  // Whether a device of unknown power answers now is not known: it may be a state from before.
   const stateText = (power: State["power"], state: State | null) =>
-    [
-      power === "unknown" ? "power unknown" : powerWords[power],
-      ...(state ? activity(state, new Date(event.at)) : []),
-    ].join(" · ");
+    [lastPowerWords[power], ...(state ? activity(state, new Date(event.at)) : [])].join(" · ");
   switch (event.type) {
     case "snapshot":
       return event.devices.map(({ device, state }) => ({

@@ -59,12 +59,15 @@ export function startStream(): void {
     // Firefox refuses the channel to a page whose cookies are blocked.
   }
   if (channel) channel.onmessage = ({ data }: MessageEvent<TabMessage>) => onTabMessage(data);
+  let leave = () => {};
   const join = () => {
-    const frozen = new AbortController();
+    leave();
+    const left = new AbortController();
+    const { signal } = left;
+    leave = () => left.abort();
     // A frozen tab forwards nothing, so it leaves the lock to another.
-    document.addEventListener("freeze", () => frozen.abort(), { once: true });
-    const { signal } = frozen;
-    if (!channel) return followAlone(frozen);
+    document.addEventListener("freeze", leave, { once: true, signal });
+    if (!channel) return followAlone(signal);
     sendToTabs({ say: "hello" });
     navigator.locks
       .request(name, { signal }, () => follow(signal))
@@ -74,19 +77,13 @@ export function startStream(): void {
         // The browser refuses the lock, as with blocked cookies.
         channel?.close();
         channel = null;
-        followAlone(frozen);
+        followAlone(signal);
       });
   };
   /** With a stream of its own, which it has only while it is shown: six would leave no connection for anything else. */
-  const followAlone = (frozen: AbortController) => {
-    document.addEventListener("visibilitychange", hiddenOrShown, { once: true });
-    leave = () => frozen.abort();
-    if (!document.hidden) void follow(frozen.signal);
-  };
-  let leave = () => {};
-  const hiddenOrShown = () => {
-    leave();
-    join();
+  const followAlone = (signal: AbortSignal) => {
+    document.addEventListener("visibilitychange", join, { once: true, signal });
+    if (!document.hidden) void follow(signal);
   };
   document.addEventListener("resume", join);
   join();
