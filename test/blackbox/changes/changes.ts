@@ -209,8 +209,10 @@ export function changesOn(platform: AnyPlatform): void {
             }
             const [used, left] = host === wired.host ? [wired, wireless] : [wireless, wired];
             await used.stop();
-            await scene.scan();
-            expect((await scene.device()).host).toBe(left.host);
+            await until("it is driven at the other", async () => {
+              await scene.scan();
+              return (await scene.device()).host === left.host;
+            });
             // As far as zapd can tell it has moved: the rest needs the user's trust.
             await drivesOrSays(scene, "key", "text");
             await trust(scene);
