@@ -101,7 +101,7 @@ export class Recovery {
     if (isElsewhere()) return true;
     const mustPause =
       this.#vainSearches >= searchesWithoutPause && performance.now() - this.#searchedAt < searchPauseMs[what];
-    if (timeoutMs <= 0 || mustPause || signal.aborted) return false;
+    if (timeoutMs <= 0 || mustPause) return false;
     this.#vainSearches++;
     this.#searchedAt = performance.now();
     const found = Promise.withResolvers<void>();
@@ -128,7 +128,6 @@ export class Recovery {
 
   async #wake(error: ZapdError, timeoutMs: number, signal: AbortSignal): Promise<void> {
     const endpoint = this.#endpoint;
-    const wasOff = endpoint.presence.isOff;
     if (!endpoint.has("power_on") || timeoutMs <= 0) throw error;
     const task: Task<void> = {
       activity: "waking it",
@@ -137,9 +136,7 @@ export class Recovery {
       work: (connection, within) =>
         this.turnOn(connection, within, { isSilent: !hasReason(error, "asleep"), timeoutMs }),
     };
-    await endpoint.attempt(task, signal).catch((failure: unknown) => {
-      throw wasOff || signal.aborted ? failure : error;
-    });
+    await endpoint.attempt(task, signal);
     this.#observe({ power: "on" }, "command", endpoint);
   }
 
