@@ -11,7 +11,7 @@ import { isPowerOff } from "./presence.ts";
 interface Schedule {
   readonly everyMs: number;
   readonly parts: readonly StatePart[];
-  readonly everyThird?: readonly StatePart[];
+  readonly everyThird: readonly StatePart[];
 }
 
 /** By the last state (next/EVENTS.md, "Devices that do not push"; mean delay to notice: 1 s playing, 2.5 s idle). */
@@ -19,7 +19,7 @@ const schedules = {
   playing: { everyMs: 2_000, parts: ["playback"], everyThird: ["app", "volume"] },
   on: { everyMs: 5_000, parts: ["app", "playback"], everyThird: ["power", "volume"] },
   input: { everyMs: 10_000, parts: ["app", "volume"], everyThird: ["power"] },
-  standby: { everyMs: 15_000, parts: ["power"] },
+  standby: { everyMs: 15_000, parts: ["power"], everyThird: [] },
 } as const satisfies Record<string, Schedule>;
 
 /** What a device with limited access reports while it is on; it is polled half as often as others. */
@@ -105,7 +105,7 @@ export class Watch {
     // Some report that they are off with each poll that they refuse.
     if (!this.#isPolling || !isPowerOff(this.#device.state?.power ?? null)) this.#failures = 0;
     if (isNew) this.#burst = undefined;
-    if (this.#subscribers > 0 && !this.#isPolling && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
+    if (this.#subscribers > 0 && !this.#burst && !this.#isHinted) this.#schedule(this.#pause());
   }
 
   /** The device reported that something has changed, but not what: polls it once for several such hints. */
@@ -123,7 +123,7 @@ export class Watch {
 
   /** The device may answer again: polls it at once. */
   deviceReappeared(): void {
-    if (this.#subscribers > 0 && this.#failures > 0 && !this.#isPolling) this.#schedule(0);
+    if (this.#subscribers > 0 && this.#failures > 0) this.#schedule(0);
   }
 
   stop(): void {
@@ -172,7 +172,7 @@ export class Watch {
       return null;
     if (access === "limited" && schedule !== schedules.standby) return limitedParts;
     if (this.#burst) return this.#burst.parts;
-    const third: readonly StatePart[] = ++this.#polls % 3 === 0 ? (schedule.everyThird ?? []) : [];
+    const third = ++this.#polls % 3 === 0 ? schedule.everyThird : [];
     return [...schedule.parts, ...third].filter((part) => !pushes.has(part));
   }
 
@@ -196,7 +196,7 @@ export class Watch {
   get #pushesAll(): boolean {
     const { state, pushes } = this.#device;
     const schedule = state && scheduleOf(state);
-    return schedule !== null && [...schedule.parts, ...(schedule.everyThird ?? [])].every((part) => pushes.has(part));
+    return schedule !== null && [...schedule.parts, ...schedule.everyThird].every((part) => pushes.has(part));
   }
 
   #nextOfBurst(): number | null {
