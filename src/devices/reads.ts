@@ -12,6 +12,7 @@ import type { Endpoint } from "./endpoint.ts";
 import type { EndpointSet } from "./endpoints.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import type { LastState } from "./last-state.ts";
+import { removedError } from "./names.ts";
 import { offState, unknownState } from "./presence.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { Route, Task } from "./task.ts";
@@ -163,12 +164,11 @@ export class Reads {
         missed ??= { endpoint, before, error };
       }
     }
-    const { leading } = this.#deps.endpoints();
-    const { endpoint = leading, before = leading.record, error } = missed ?? {};
-    const { withoutRecovery, isPoll } = task.route ?? {};
-    const [mayMove, what] = [!withoutRecovery && !endpoint.presence.isOff, isPoll?.() ? "poll" : "read"] as const;
-    if (!mayMove || !(await endpoint.recovery.searchElsewhere(before, what, endpoint.timeoutMs, neverAborted)))
-      throw error;
+    if (!missed) throw removedError();
+    const { endpoint, before, error } = missed;
+    if (task.route?.withoutRecovery || endpoint.presence.isOff) throw error;
+    const what = task.route?.isPoll?.() ? "poll" : "read";
+    if (!(await endpoint.recovery.searchElsewhere(before, what, endpoint.timeoutMs, neverAborted))) throw error;
     return endpoint.attempt(task, neverAborted);
   }
 }
