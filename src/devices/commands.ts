@@ -205,9 +205,8 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
 function knownApp(device: Device, route: Route, wanted: string): App | null {
   const { id, platform } = route.endpoint;
   device.requireCapability("launch", "launching an app");
-  const cached = device.catalog.apps(id);
-  const found = findApp(wanted, cached ?? [], platform);
-  if (found && (cached || platform.isAppId(wanted))) return found;
+  const found = findApp(wanted, device.catalog.apps(id) ?? [], platform);
+  if (found) return found;
   if (!route.endpoint.description.has.has("apps")) {
     const known = findService(wanted, platform);
     if (known) return known;
