@@ -37,10 +37,8 @@ export class Presence {
 
   /** Its availability since the daemon's start; before any contact, what the registry kept. */
   get availability(): Availability {
-    if (this.#availability) return this.#availability;
     const { last_seen, last_power = null } = this.#deps.record();
-    this.#availability = { status: "unknown", last_seen, power: last_power };
-    return this.#availability;
+    return this.#availability ?? { status: "unknown", last_seen, power: last_power };
   }
 
   /** Whether it last reported that it is off or going off: if it does not answer then, it is asleep rather than gone. */
