@@ -10,7 +10,7 @@ export const effectPoll = { timeoutMs: 3_000, everyMs: 200 } as const;
 /** Reads until `isDone`, or until the time is up; gives the last value. */
 export async function readUntil<T>(
   read: () => Promise<T | null>,
-  isDone: (value: T | null) => boolean,
+  isDone: (value: T) => boolean,
   signal: AbortSignal,
   within: { readonly timeoutMs: number; readonly everyMs: number } = effectPoll,
 ): Promise<T | null> {
@@ -38,7 +38,7 @@ export async function awaitEffect(
   { parts, isReported = () => true, isDone }: Effect,
   signal: AbortSignal,
 ): Promise<Confirmed> {
-  const isEnough = (state: Partial<PlatformState> | null) => state !== null && (!isReported() || isDone(state));
+  const isEnough = (state: Partial<PlatformState>) => !isReported() || isDone(state);
   const state = await readUntil(() => tryReadParts(connection, parts, signal), isEnough, signal);
   if (state) device.confirmEffect(state, isEnough(state), endpoint);
   return state && isReported() ? isDone(state) : null;

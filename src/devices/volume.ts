@@ -61,10 +61,10 @@ export function setVolume(
       const remedy = endpoint.withholds("volume") ? hint : undefined;
       const isOutOfReach = wanted !== null && !(await toLevel(control, wanted, { before, read, remedy }, signal));
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
-      const isMuteDone = (volume: Volume) => muted === undefined || volume?.muted === muted;
-      const isDone = (volume: Volume) =>
-        (from === null || volume?.level !== from) &&
-        (wanted === null || (volume?.level != null && Math.abs(volume.level - wanted) < 1)) &&
+      const isMuteDone = (volume: NonNullable<Volume>) => muted === undefined || volume.muted === muted;
+      const isDone = (volume: NonNullable<Volume>) =>
+        (from === null || volume.level !== from) &&
+        (wanted === null || (volume.level !== null && Math.abs(volume.level - wanted) < 1)) &&
         isMuteDone(volume);
       const volume = await readUntil(
         read,
