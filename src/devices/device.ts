@@ -248,7 +248,7 @@ export class Device {
         return this.#countAsUse(this.#run(task, signal));
       });
     } catch (error) {
-      throw hasStarted ? error : withDeviceName(error, this.record, task.activity);
+      throw withDeviceName(error, this.record, task.activity);
     } finally {
       this.#commandCount++;
       if (hasStarted && this.lastState.command?.id === turn.action)
@@ -456,7 +456,6 @@ export class Device {
     const { registry, trust, endpointOf } = this.#deps;
     const { endpoints } = this;
     if (platform !== undefined) return this.#endpointOver(platform);
-    if (endpoints.length < 2) return this.leading;
     if (this.#pairing && endpoints.includes(this.#pairing)) return this.#pairing;
     // It may have been begun at a device that has become a part of this one.
     const running = endpoints.find(({ pairing }) => pairing.isRunning);
@@ -491,7 +490,6 @@ export class Device {
       return next;
     } finally {
       this.#commandCount++;
-      this.#closeIfRemoved();
     }
   }
 
@@ -613,7 +611,7 @@ export class Device {
   markUsed(): void {
     const { registry, log } = this.#deps;
     const isSaved = this.endpoints.every(({ id, record }) => id !== this.id || record.used !== false);
-    if (isSaved || this.#isSavingUse || !this.#isKnown) return;
+    if (isSaved || this.#isSavingUse) return;
     this.#isSavingUse = true;
     registry
       .markUsed(this.id)
