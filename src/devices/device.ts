@@ -276,7 +276,7 @@ export class Device {
     const leaseEnd = this.checkLease(turn.lease);
     const signal = leaseEnd ? AbortSignal.any([turn.signal, leaseEnd]) : turn.signal;
     return this.#queue.run({ ...turn, signal }, () => {
-      // The lease may have ended while the command waited.
+      // Another caller may have leased the device while the command waited.
       this.checkLease(turn.lease);
       return work(signal);
     });
@@ -308,7 +308,7 @@ export class Device {
     if (task.route?.withoutRecovery) throw error;
     const canRecover = !wakes || endpoint.has("power_on");
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
-    const limits = { timeoutMs: task.timeoutMs, elapsedMs: performance.now() - start, wakes };
+    const limits = { elapsedMs: performance.now() - start, wakes };
     const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
     if (outcome === "awake") task.onWoken?.();
     if (!whenOff || outcome !== "awake") {

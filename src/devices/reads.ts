@@ -114,9 +114,8 @@ export class Reads {
         const startedAt = performance.now();
         const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
         if (endpoint.presence.reportedOffSince(startedAt)) return lastState.show(offState, endpoint);
-        const state = endpoint.presence.withoutOutdated(read, startedAt);
-        lastState.observe(state, "poll", endpoint);
-        return lastState.show({ ...unknownState, ...endpoint.presence.state, ...state }, endpoint);
+        lastState.observe(endpoint.presence.withoutOutdated(read, startedAt), "poll", endpoint);
+        return lastState.show({ ...unknownState, ...endpoint.presence.state }, endpoint);
       },
     };
     try {
@@ -168,7 +167,7 @@ export class Reads {
     const { endpoint, before, error } = missed;
     if (task.route?.withoutRecovery || endpoint.presence.isOff) throw error;
     const what = task.route?.isPoll?.() ? "poll" : "read";
-    if (!(await endpoint.recovery.searchElsewhere(before, what, endpoint.timeoutMs, neverAborted))) throw error;
+    if (!(await endpoint.recovery.searchElsewhere(before, what, neverAborted))) throw error;
     return endpoint.attempt(task, neverAborted);
   }
 }

@@ -53,11 +53,7 @@ export class Recovery {
   async recover(
     before: DeviceRecord,
     error: ZapdError,
-    {
-      timeoutMs,
-      elapsedMs,
-      wakes,
-    }: { readonly timeoutMs: number; readonly elapsedMs: number; readonly wakes: boolean },
+    { elapsedMs, wakes }: { readonly elapsedMs: number; readonly wakes: boolean },
     signal: AbortSignal,
   ): Promise<"awake" | "elsewhere"> {
     if (error.code !== "device_unreachable") throw error;
@@ -65,17 +61,14 @@ export class Recovery {
       await this.#wake(error, wakeTimeoutMs, signal);
       return "awake";
     }
-    const answerMs = this.#endpoint.timeoutMs;
     const over = new AbortController();
     const both = AbortSignal.any([signal, over.signal]);
-    const found = this.searchElsewhere(before, "command", Math.min(answerMs, timeoutMs - elapsedMs), both).then(
-      (isElsewhere): "elsewhere" => {
-        if (!isElsewhere) throw error;
-        return "elsewhere";
-      },
-    );
+    const found = this.searchElsewhere(before, "command", both).then((isElsewhere): "elsewhere" => {
+      if (!isElsewhere) throw error;
+      return "elsewhere";
+    });
     if (!wakes) return found;
-    const woken = this.#wake(error, answerMs - elapsedMs, both).then((): "awake" => "awake");
+    const woken = this.#wake(error, this.#endpoint.timeoutMs - elapsedMs, both).then((): "awake" => "awake");
     try {
       return await Promise.any([found, woken]);
     } catch {
@@ -89,19 +82,14 @@ export class Recovery {
    * Searches for it, since a command or a read did not reach it where `before` has it. `true` as soon as it is known to be
    * elsewhere; `false` when it was not found, or is not searched for yet.
    */
-  async searchElsewhere(
-    before: DeviceRecord,
-    what: keyof typeof searchPauseMs,
-    timeoutMs: number,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async searchElsewhere(before: DeviceRecord, what: keyof typeof searchPauseMs, signal: AbortSignal): Promise<boolean> {
     const { scan, config } = this.#deps;
     const endpoint = this.#endpoint;
-    const isElsewhere = () => endpoint.isKnown && !isSameAddress(endpoint.record, before);
+    const isElsewhere = () => !isSameAddress(endpoint.record, before);
     if (isElsewhere()) return true;
     const mustPause =
       this.#vainSearches >= searchesWithoutPause && performance.now() - this.#searchedAt < searchPauseMs[what];
-    if (timeoutMs <= 0 || mustPause) return false;
+    if (mustPause) return false;
     this.#vainSearches++;
     this.#searchedAt = performance.now();
     const found = Promise.withResolvers<void>();
@@ -109,7 +97,7 @@ export class Recovery {
       if (isElsewhere()) found.resolve();
     };
     this.#searches.add(check);
-    const late = AbortSignal.timeout(Math.min(timeoutMs, config().discovery.timeout_ms + 1_000));
+    const late = AbortSignal.timeout(Math.min(endpoint.timeoutMs, config().discovery.timeout_ms + 1_000));
     try {
       await orAborted(Promise.race([scan(), found.promise]), AbortSignal.any([signal, late]));
     } catch {

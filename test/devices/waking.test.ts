@@ -1,6 +1,7 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
+import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { WakeOptions } from "../../src/devices/wake.ts";
@@ -346,8 +347,8 @@ describe("a command to a device that is asleep", () => {
         ["called silent 30", "home"],
       ],
       [
-        ["home", "power-off"],
-        ["called silent 30", "home", "power-off"],
+        ["home", "power", "power-off"],
+        ["called silent 30", "home", "power", "power-off"],
       ],
     ] as const) {
       await fallAsleep();
@@ -356,6 +357,19 @@ describe("a command to a device that is asleep", () => {
       expect(house.devices.deviceOf(tv).describe().power).toBe(wanted.at(-1) === "power-off" ? "off" : "on");
       house.set.failure = undefined;
     }
+  });
+
+  test("of a key that is held, only the first press wakes it", async () => {
+    const hold = () => holdKey(house.devices.deviceOf(tv), "up", { repeat: 3 }, { signal: neverAborted });
+    await fallAsleep();
+    expect(await hold()).toBe(3);
+    expect(house.set.done).toEqual(["called silent 30", "up", "up", "up"]);
+    house.set.done.length = 0;
+    const holding = failureOf(hold());
+    await until("it is pressed", () => house.set.done.length > 0);
+    house.set.failure = silent();
+    expect(await holding).toStartWith("device_unreachable: TV did not answer");
+    expect(house.set.done).not.toContain("called silent 5");
   });
 
   test("a caller that hangs up while it is woken ends that", async () => {
@@ -380,6 +394,6 @@ describe("a command to a device that is asleep", () => {
     await fallAsleep();
     await read();
     await failureOf(house.actions.refresh(tv, false, neverAborted));
-    expect(house.set.done).toEqual([]);
+    expect([house.set.done, house.searches()]).toEqual([[], 0]);
   });
 });
