@@ -127,7 +127,7 @@ export class Leases {
   signalFor(id: string, carried: string | undefined): AbortSignal | null {
     if (carried === undefined) return null;
     const held = this.#current(id);
-    return held?.term && digestsIn(carried).some((one) => isTokenOf(one, held)) ? held.end.signal : null;
+    return held && digestsIn(carried).some((one) => isTokenOf(one, held)) ? held.end.signal : null;
   }
 
   /**
@@ -151,7 +151,7 @@ export class Leases {
   async take(id: string, wanted: WantedLease, carried: string | undefined, signal: AbortSignal): Promise<GivenLease> {
     const tokens = tokensIn(carried);
     const own = this.#current(id);
-    const token = own?.term ? tokens.find((one) => isTokenOf(digestOf(one), own)) : undefined;
+    const token = own && tokens.find((one) => isTokenOf(digestOf(one), own));
     if (own && token !== undefined) return { token, until: await this.#renew(own, wanted) };
     // A caller whose lease has ended must learn that, and not be given another.
     this.#checkTokens(id, tokens.map(digestOf));
@@ -222,7 +222,7 @@ export class Leases {
     };
     const queue = this.#queues.get(id) ?? [];
     const held = this.#current(id);
-    if (!held && queue.length === 0) return Promise.resolve(claim());
+    if (!held) return Promise.resolve(claim());
     if (wait_s === 0 || queue.length >= maxWaiting) return Promise.reject(this.#leasedError(held, id));
     this.#queues.set(id, queue);
     return new Promise((resolve, reject) => {
@@ -233,7 +233,7 @@ export class Leases {
       const leave = (error: unknown) => {
         settle();
         queue.splice(queue.indexOf(take), 1);
-        if (queue.length === 0 && this.#queues.get(id) === queue) this.#queues.delete(id);
+        if (queue.length === 0) this.#queues.delete(id);
         reject(error);
       };
       const aborted = () => leave(signal.reason);
@@ -269,7 +269,6 @@ export class Leases {
     try {
       this.#hooks.releaseKey(id, this.#leasedError(held));
       await this.#waitUntilIdle(id, wait_s, signal);
-      signal.throwIfAborted();
       const { until } = this.#startTerm(held, ttl_s * 1_000);
       await this.#save();
       // A caller that has hung up cannot get the token.

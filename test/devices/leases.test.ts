@@ -7,6 +7,8 @@ import { type LeaseHooks, Leases } from "../../src/devices/leases.ts";
 import { Queue } from "../../src/devices/queue.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { neverAborted } from "./harness.ts";
 
 const folderOf = folderForEach();
@@ -59,6 +61,8 @@ function admitted(leases: Leases, id: string, carried?: string): string {
 test("a token opens its own device, and does not stand in the way at others", async () => {
   const leases = await open();
   const { token: a } = await leases.take("a", wanted("ada"), undefined, neverAborted);
+  // A key that another caller held down is up.
+  expect(told).toEqual(["let go of a", "a taken ada"]);
   expect([admitted(leases, "a"), admitted(leases, "a", a), admitted(leases, "b", a)]).toEqual([
     "device_leased",
     "own",
@@ -86,7 +90,9 @@ test("a lease that cannot be saved is not given, and one whose renewal cannot be
   rmSync(join(folder, "state"), { recursive: true });
   writeFileSync(join(folder, "state"), "");
   expect(await codeOf(leases.take("b", wanted("bob"), undefined, neverAborted))).toBe("storage_error");
-  expect(await codeOf(leases.take("a", wanted("other"), token, neverAborted))).toBe("storage_error");
+  const longer = wanted("other", { ttl_s: 3_600 });
+  expect(await codeOf(leases.take("a", longer, token, neverAborted))).toBe("storage_error");
+  expect(Date.parse(leases.get("a")?.until ?? "") - Date.now()).toBeLessThanOrEqual(60_000);
   expect([leases.get("a")?.owner, leases.get("b"), admitted(leases, "b")]).toEqual(["ada", null, "free"]);
   // It is given back all the same, and somebody hears that this is not on disk.
   expect([await leases.release("a", token, false), leases.isEmpty, told.includes("not kept")]).toEqual([
@@ -165,6 +171,35 @@ test("a lease that ends while it is being saved is not given, and not published"
   }
 });
 
+test("one that ends before it is given leaves the device to the next, who keeps it; and one that is broken is not renewed", async () => {
+  const settling: (() => void)[] = [];
+  const leases = await open({ whenIdle: () => new Promise((resolve) => settling.push(resolve)) });
+  const first = codeOf(leases.take("a", wanted("ada"), undefined, neverAborted));
+  const next = leases.take("a", wanted("bob", { wait_s: 60 }), undefined, neverAborted);
+  await until("the first one is to be given", () => settling.length === 1);
+  leases.drop("a");
+  await until("the next one is to be given", () => settling.length === 2);
+  settling[0]?.();
+  expect(await first).toBe("device_leased");
+  settling[1]?.();
+  const { token } = await next;
+  expect([leases.get("a")?.owner, admitted(leases, "a", token)]).toEqual(["bob", "own"]);
+  const renewing = codeOf(leases.take("a", wanted("bob"), token, neverAborted));
+  await leases.release("a", undefined, true);
+  expect([await renewing, leases.get("a")]).toEqual(["device_leased", null]);
+});
+
+test("one that ran out while this machine slept is over at once, also for a call to another device", async () => {
+  const leases = await open();
+  const { token } = await leases.take("a", wanted("ada"), undefined, neverAborted);
+  passTime(70_000);
+  expect([admitted(leases, "b", token), admitted(leases, "a")]).toEqual(["device_leased", "free"]);
+  await leases.take("c", wanted("bob"), undefined, neverAborted);
+  passTime(70_000);
+  expect(admitted(leases, "c")).toBe("free");
+  wakeUp();
+});
+
 test("it is kept no longer than it may last", async () => {
   const before = await open();
   await before.take("a", wanted("ada"), undefined, neverAborted);
@@ -184,4 +219,6 @@ test("all waits end when the daemon stops", async () => {
   const waiting = codeOf(leases.take("a", wanted("bob", { wait_s: 60 }), undefined, neverAborted));
   leases.close();
   expect([await waiting, leases.get("a")?.owner]).toEqual(["internal_error", "ada"]);
+  const late = leases.take("a", wanted("bob", { wait_s: 60 }), undefined, neverAborted);
+  expect(await codeOf(late)).toBe("internal_error");
 });
