@@ -75,7 +75,6 @@ async function repeatPress(
   let due = performance.now();
   for (let count = 0; ; ) {
     if (hasSlept()) throw releasedError("device_timeout", ", because this machine slept");
-    signal.throwIfAborted();
     await press(count++ === 0);
     due = Math.max(due + repeatEveryMs, performance.now());
     if (!goesOn(count, due)) return count;

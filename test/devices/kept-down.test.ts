@@ -41,7 +41,10 @@ test("so often: they are presses", async () => {
 });
 
 test("down is answered once it is down, and up once it is up; other commands wait meanwhile", async () => {
-  await hold({ phase: "down" });
+  const caller = new AbortController();
+  await hold({ phase: "down" }, caller.signal);
+  // Who was answered may go.
+  caller.abort("answered");
   expect(done()).toBe("up down");
   const waiting = house.actions.key(tv, "home", { signal: neverAborted });
   await Bun.sleep(50);
@@ -142,6 +145,21 @@ test("where its keys are pressed again and again: up that comes before the first
     await until("it was pressed", () => other.set.done.at(-1) === "up" && other.set.running === 0);
     tv.heldKey.stop();
     expect(await holding).toBe("The held key was released");
+    // The caller of the first press hangs up: the other one presses it.
+    other.set.done.length = 0;
+    const gone = new AbortController();
+    const left = holdKey(tv, "up", { phase: "down" }, { signal: gone.signal }).catch((error) => error);
+    const staying = say("down");
+    gone.abort("gone");
+    expect(await left).toBe("gone");
+    await staying;
+    await say("up");
+    expect(other.set.done).toContain("up");
+    const slept = holdKey(tv, "up", { repeat: 20 }, { signal: neverAborted }).catch((error) => error.message);
+    await until("it is pressed", () => other.set.running > 0);
+    passTime(8_000);
+    expect(await slept).toBe("The held key was released, because this machine slept");
+    wakeUp();
   } finally {
     await other.remove();
   }
@@ -150,6 +168,8 @@ test("where its keys are pressed again and again: up that comes before the first
 test("one that cannot be pressed is not down, and its caller gets the error", async () => {
   house.set.failure = new ZapdError("device_refused", "takes no keys");
   expect(await hold({ phase: "down" }).catch((error) => error.code)).toBe("device_refused");
+  const lacked = holdKey(device(), "search", { hold_ms: 100 }, { signal: neverAborted });
+  expect(await lacked.catch((error) => error.code)).toBe("unsupported_key");
   house.set.failure = undefined;
   await hold({ phase: "down" });
   await hold({ phase: "up" });
