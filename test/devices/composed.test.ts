@@ -1,7 +1,7 @@
 /** One device over two protocols: who is asked what, and what a stranger cannot gain by being one of the two. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { ZapdError } from "../../src/api/errors.ts";
+import { inStandby, ZapdError } from "../../src/api/errors.ts";
 import { launchApp, listApps, stopApp } from "../../src/devices/commands.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { controlPlayback } from "../../src/devices/controls.ts";
@@ -15,10 +15,11 @@ import { initialStanding, standingWithStrangeMac } from "../../src/devices/stand
 import { waitFor } from "../../src/devices/wait.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp, StatePart } from "../../src/platforms/platform.ts";
 import { stateParts } from "../../src/platforms/platform.ts";
-import { codeOf } from "../support/failure.ts";
+import { codeOf, failureOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { damaged, neverAborted, openDevices } from "./harness.ts";
 
 const now = { signal: neverAborted };
@@ -125,17 +126,28 @@ describe("which endpoint takes a command", () => {
   test("the next only where nothing has reached the first: what may have been done is not done again", async () => {
     alpha.set.failure = failed("device_unreachable");
     await pressKey(den(), "home", now);
-    expect(beta.set.done).toEqual(["home"]);
-    expect(den().describe().status).toBe("online");
+    await pressKeys(den(), ["home"], 0, now);
+    expect(beta.set.done).toEqual(["home", "home"]);
+    const { last_seen } = den().endpoints[1]?.presence.availability ?? {};
+    expect(den().describe()).toMatchObject({ status: "online", last_seen });
     for (const word of ["device_timeout", "device_error"] as const) {
       alpha.set.failure = failed(word);
       expect(await codeOf(pressKey(den(), "home", now))).toBe(word);
     }
-    beta.set.failure = failed("device_unreachable");
+    beta.set.failure = new ZapdError("device_unreachable", "is away");
     alpha.set.failure = failed("device_unreachable");
-    expect(await codeOf(pressKey(den(), "home", now))).toBe("device_unreachable");
+    expect(await failureOf(pressKey(den(), "home", now))).toBe(
+      "device_unreachable: Den did not answer while pressing home",
+    );
     expect(den().describe().status).toBe("offline");
-    expect(beta.set.done).toEqual(["home"]);
+    // The second may have taken it, so the first is not searched for to be told again.
+    beta.set.failure = failed("device_timeout");
+    expect(await codeOf(pressKey(den(), "home", now))).toBe("device_timeout");
+    // A device that says that it is asleep is asleep as a whole.
+    [alpha.set.failure, beta.set.failure] = [inStandby(), undefined];
+    expect(await codeOf(pressKey(den(), "home", now))).toBe("device_unreachable");
+    expect(await codeOf(launchApp(den(), "news", {}, now))).toBe("device_unreachable");
+    expect(beta.set.done).toEqual(["home", "home"]);
   });
 
   test("of an app one protocol as a whole, with its own list; the next where the first is not there", async () => {
@@ -164,6 +176,7 @@ describe("which endpoint takes a command", () => {
   test("of an app that the first lacks no other that has no list: there a service of that name would be started", async () => {
     beta.withheld = new Set(["apps"]);
     await registry.learn(recordOf("beta").id, { facts: { model: "without a list" } });
+    expect(den().describe().model).toBe("without a list");
     expect(await codeOf(launchApp(den(), "netflix", {}, now))).toBe("app_not_found");
     expect([alpha.set.done, beta.set.done]).toEqual([["apps"], []]);
   });
@@ -290,6 +303,18 @@ describe("its state", () => {
     beta.set.state = { ...asleep, power: "on" };
     await pause();
     expect(tells()).toEqual([1, 0]);
+    alpha.set.state = { ...asleep, power: "on" };
+    beta.set.state = { ...asleep, power: "on", playback: { ...playing, status: "stopped" } };
+    await pause();
+    expect(tells()).toEqual([1, 0]);
+    // Nor is any told where this machine slept while they were asked (SECURITY.md R14).
+    beta.set.takes = 100;
+    const late = codeOf(pause());
+    await until("it is asked", () => beta.set.running > 0);
+    passTime(8_000);
+    expect([await late, tells()]).toEqual(["device_timeout", [0, 0]]);
+    wakeUp();
+    beta.set.takes = 0;
     // Nor is the one told that plays, where it does not take that command.
     beta.does.clear();
     alpha.set.state = { ...asleep, power: "on" };
@@ -331,14 +356,29 @@ describe("what a stranger gains that passes for one of its protocols (SECURITY.m
   });
 
   test("nor while one of them is on probation; keys still work, and trusting the device trusts all of them", async () => {
+    const doubt = (platform: string) =>
+      registry.setStanding(recordOf(platform).id, () =>
+        standingWithStrangeMac(initialStanding, "02:00:00:00:00:99", Date.now()),
+      );
     for (const platform of ["alpha", "beta"]) {
-      const { id } = recordOf(platform);
-      await registry.setStanding(id, () => standingWithStrangeMac(initialStanding, "02:00:00:00:00:99", Date.now()));
+      await doubt(platform);
+      expect(den().endpointToPair().record.platform).toBe(platform);
       expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
       await pressKey(den(), "home", now);
       await den().trust();
       await pressKey(den(), "literal:secret", now);
     }
+    const busy = Promise.withResolvers<void>();
+    const work = () => busy.promise;
+    const running = den().command(now, { activity: "being busy", needs: "keys", timeoutMs: 60_000, work });
+    const waiting = codeOf(pressKey(den(), "literal:secret", now));
+    await doubt("alpha");
+    // Refused at once, and not when its turn has come.
+    expect(await codeOf(pressKey(den(), "literal:secret", now))).toBe("device_unproven");
+    expect(await codeOf(pressKeys(den(), ["literal:secret"], 0, now))).toBe("device_unproven");
+    busy.resolve();
+    await running;
+    expect(await waiting).toBe("device_unproven");
     expect(alpha.set.done.filter((one) => one.startsWith("text")).length).toBe(2);
   });
 

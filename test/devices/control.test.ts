@@ -3,7 +3,7 @@ import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { type Connection, noEffect } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
-import { failureOf } from "../support/failure.ts";
+import { codeOf, failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
@@ -77,6 +77,39 @@ describe("commands", () => {
     expect(house.set.done).toEqual(["up"]);
   });
 
+  test("that wait when another caller leases the device are not sent", async () => {
+    house.set.takes = 50;
+    const pressing = press("up");
+    await until("it is being pressed", () => house.set.running === 1);
+    const waiting = codeOf(press("down"));
+    const taking = house.leases.take(tv.id, { owner: "ada", ttl_s: 60, wait_s: 0 }, undefined, neverAborted);
+    expect(await waiting).toBe("device_leased");
+    await Promise.all([pressing, taking]);
+    expect(house.set.done).toEqual(["up"]);
+  });
+
+  test("have the events of what they cause, though each begins as soon as the one before ends", async () => {
+    const types = ["state.*"];
+    const events = house.devices.journal.follow({ devices: null, types, snapshot: false, since: "oldest" });
+    const run = (action: string, power: "on" | "standby") =>
+      house.devices.deviceOf(tv).command(
+        { signal: neverAborted, action },
+        {
+          activity: "running",
+          needs: "keys",
+          timeoutMs: 5_000,
+          work: async () => {
+            await sleep(20);
+            house.connected[0]?.emit({ type: "state", patch: { power } });
+          },
+        },
+      );
+    await Promise.all([run("one", "on"), run("two", "standby")]);
+    const told = (await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null").action_id);
+    expect(told).toEqual(["one", "two"]);
+    events.close();
+  });
+
   test("with a deadline beyond what a timer holds do not end at once", async () => {
     const task = {
       activity: "waiting",
@@ -122,7 +155,7 @@ describe("a failure", () => {
     await until("it has begun", () => house.set.running === 1);
     caller.abort(gone);
     expect(await pressing).toStartWith("device_unreachable");
-    expect([house.devices.deviceOf(tv).describe().status, house.lost]).toEqual(["online", []]);
+    expect([house.devices.deviceOf(tv).describe().status, house.lost, house.searches()]).toEqual(["online", [], 0]);
   });
 
   test("that is none of a device's is passed on as it is", async () => {
