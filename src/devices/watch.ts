@@ -70,7 +70,7 @@ export class Watch {
     this.#random = random;
   }
 
-  /** Adds a subscriber, until the function that is returned is called. With `waits`, an unreachable device is polled at once. */
+  /** Adds a subscriber, until the function that is returned is called, once. With `waits`, an unreachable device is polled at once. */
   subscribe({ waits = false } = {}): () => void {
     const isFirst = ++this.#subscribers === 1;
     const mustRetry = waits && this.#failures > 0;
@@ -80,10 +80,7 @@ export class Watch {
       this.#hasRead = false;
       this.#schedule(0);
     }
-    let isSubscribed = true;
     return () => {
-      if (!isSubscribed) return;
-      isSubscribed = false;
       if (waits) this.#waiting--;
       if (--this.#subscribers === 0) this.stop();
     };

@@ -131,6 +131,17 @@ test("after a command, what it can change is polled, sooner at first, until the 
   expect(await pass(150)).toEqual(["app+playback"]);
   watch.stateObserved(true);
   expect(await pass(4_000)).toEqual([]);
+  // Of two commands, what either can change.
+  watch.afterCommand(["volume", "app"]);
+  watch.afterCommand(["app"]);
+  expect(await pass(150)).toEqual(["app+volume"]);
+  watch.stop();
+  // It may have woken the device.
+  const sleeper = watchOf({ ...idle, power: "standby" });
+  sleeper.watch.subscribe();
+  await sleeper.pass(50);
+  sleeper.watch.afterCommand(["volume"]);
+  expect(await sleeper.pass(150)).toEqual(["all"]);
 });
 
 test("R15 a poll without an answer is repeated at once, as a kept connection may be dead, then less and less often", async () => {
