@@ -29,7 +29,7 @@ export class LastState {
   #fullReads = 0;
   #isObserving = false;
   /** Publishes what was observed during the first full read, once that has ended. */
-  #publishLater: (() => unknown) | undefined;
+  #publishLater: (() => void) | undefined;
 
   constructor(deps: LastStateDependencies) {
     this.#deps = deps;
@@ -45,7 +45,6 @@ export class LastState {
   /** The endpoints whose last report still counts: not one that became unreachable without reporting that it is off. */
   get #credible(): readonly Endpoint[] {
     const { all } = this.#deps.endpoints();
-    if (all.length < 2) return all;
     const credible = all.filter(({ presence }) => presence.availability.status !== "offline" || presence.isOff);
     return credible.length > 0 ? credible : all;
   }
@@ -109,7 +108,7 @@ export class LastState {
     const { view } = this;
     if (view === null) return;
     const isIncomplete = this.#isIncomplete;
-    this.#publishLater = isIncomplete ? () => endpoint.isKnown && this.#publish(cause) : undefined;
+    this.#publishLater = isIncomplete ? () => this.#publish(cause) : undefined;
     if (!isIncomplete) this.#publish(cause);
     for (const observer of this.#observers) observer(view);
   }

@@ -104,9 +104,16 @@ describe("commands", () => {
           },
         },
       );
-    await Promise.all([run("one", "on"), run("two", "standby")]);
-    const told = (await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null").action_id);
-    expect(told).toEqual(["one", "two"]);
+    await read();
+    house.connected[0]?.emit({ type: "state", patch: { power: "on" } });
+    await Promise.all([run("one", "standby"), run("two", "on")]);
+    const told = (await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null"));
+    expect(told?.map(({ cause, action_id }) => [cause, action_id])).toEqual([
+      ["poll", undefined],
+      ["push", undefined],
+      ["command", "one"],
+      ["command", "two"],
+    ]);
     events.close();
   });
 

@@ -262,11 +262,18 @@ describe("a command to a device that is asleep", () => {
   });
 
   test("one that says that it is in standby is there, and is woken for as long as that takes", async () => {
+    wakes = () => Promise.reject(new ZapdError("device_error", "did not turn on"));
+    for (const failure of [inStandby(), silent()]) {
+      house.set.failure = failure;
+      await failureOf(press("home"));
+      // Nothing of its state was seen yet.
+      expect(house.devices.deviceOf(tv).lastState.view).toBe(null);
+    }
+    house.set.failure = undefined;
     house.set.state = { ...house.set.state, power: "on" };
     await read();
     house.set.done.length = 0;
     house.set.failure = inStandby();
-    wakes = () => Promise.reject(new ZapdError("device_error", "did not turn on"));
     expect(await failureOf(press("home"))).toBe("device_error: TV did not turn on while waking it");
     expect(house.set.done).toEqual(["called asked 30"]);
     expect(house.devices.deviceOf(tv).describe()).toMatchObject({ status: "online", power: "standby" });
