@@ -64,6 +64,7 @@ describe("capabilities", () => {
       actions.refresh(record, true, neverAborted),
       actions.stop(record, now),
       actions.launch(record, "12", {}, now),
+      actions.launch(record, "netflix", {}, now),
       actions.key(record, "home", now),
       actions.key(record, "literal:x", now),
       actions.sequence(record, ["home"], 0, now),
@@ -115,8 +116,14 @@ describe("a connection", () => {
   });
 });
 
-test("a channel with a sub-number is found however its parts are parted, and not by its digits alone", async () => {
+test("a channel is found however the parts of its number are parted, by that before a name, and by its very name before one alike", async () => {
   const channels = ["51", "5.1", "9-2"].map((number, at) => ({ id: `id-${at}`, number, name: `Name ${at}` }));
+  for (const [number, name] of [
+    ["7", "Seven"],
+    ["8", "7"],
+    ["9", "seven"],
+  ] as const)
+    channels.push({ id: `id-${number}`, number, name });
   const tuner = { list: async () => channels, select: async () => null };
   const one = await openHouse((set) => ({ ...set.connection(), channels: tuner }));
   const device = one.devices.deviceOf(await one.add("1", { name: "TV" }));
@@ -128,6 +135,9 @@ test("a channel with a sub-number is found however its parts are parted, and not
     ["51", "51"],
     ["9.2", "9-2"],
     ["name-1", "5.1"],
+    ["7", "7"],
+    ["Seven", "7"],
+    ["seven", "9"],
   ] as const)
     expect(await tuned(wanted)).toBe(number);
   for (const wanted of ["5-11", "92"]) expect(await codeOf(tuned(wanted))).toBe("invalid_payload");
