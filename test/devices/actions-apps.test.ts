@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
+import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
 import type { InstallResult, PlatformApp } from "../../src/platforms/platform.ts";
-import { failureOf } from "../support/failure.ts";
+import { codeOf, failureOf } from "../support/failure.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
@@ -123,6 +124,26 @@ describe("development", () => {
       });
       await bench.remove();
     }
+  });
+
+  test("a package without a password is refused at once, and with one it is not sent to a device that is on probation by its turn", async () => {
+    const bench = await workbench(false);
+    const { id } = await bench.add("1");
+    const device = bench.devices.find(id);
+    const install = (given: { readonly password?: string }) =>
+      codeOf(bench.actions.install(device.record, { path: "/x.zip", bytes: 9 }, given, { signal: neverAborted }));
+    const busy = Promise.withResolvers<void>();
+    const task = { activity: "being busy", needs: "keys", timeoutMs: 60_000, work: () => busy.promise } as const;
+    const running = device.command({ signal: neverAborted }, task);
+    const waiting = install({ password: "secret" });
+    expect(await install({})).toBe("dev_password_missing");
+    await bench.registry.setStanding(id, () =>
+      standingWithStrangeMac(initialStanding, "02:00:00:00:00:99", Date.now()),
+    );
+    busy.resolve();
+    await running;
+    expect([await waiting, bench.set.done]).toEqual(["device_unproven", []]);
+    await bench.remove();
   });
 
   test("T31 a password that the set refuses is not in the answer, and is not redacted for others, who may use the word", async () => {

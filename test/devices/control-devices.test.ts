@@ -64,7 +64,7 @@ describe("capabilities", () => {
       actions.refresh(record, true, neverAborted),
       actions.stop(record, now),
       actions.launch(record, "12", {}, now),
-      actions.launch(record, "netflix", {}, now),
+      actions.launch(record, "weather", {}, now),
       actions.key(record, "home", now),
       actions.key(record, "literal:x", now),
       actions.sequence(record, ["home"], 0, now),

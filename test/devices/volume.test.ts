@@ -48,6 +48,20 @@ test.concurrent("a device whose steps do not meet the wanted level ends at the n
   await house.remove();
 });
 
+test.concurrent("a device whose first step only shows its scale is stepped once more", async () => {
+  const { to, house } = await stepping({ showsScale: true });
+  expect(await to(12)).toEqual({ told: 12, is: 12, confirmed: true });
+  await house.remove();
+});
+
+test.concurrent("of a level that a device takes and does not report it is not said whether it is there", async () => {
+  const house = await openHouse((set) => ({ ...set.connection(), volume: { set: async () => {} } }));
+  house.set.state = { ...asleep, power: "on", volume: { level: null, muted: false } };
+  const device = house.devices.deviceOf(await house.add("Silent"));
+  expect((await setVolume(device, { level: 5 }, { signal: neverAborted })).confirmed).toBe(null);
+  await house.remove();
+});
+
 test.concurrent("of one that does not answer it is said, and not that it does not tell its volume", async () => {
   const { to, house } = await stepping();
   house.set.failure = new ZapdError("device_timeout", "did not answer");

@@ -1,10 +1,12 @@
 /** What a device is asked while somebody is interested, where it tells by itself what it does. */
 import { expect, test } from "bun:test";
+import { ZapdError } from "../../src/api/errors.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { setVolume } from "../../src/devices/volume.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
 import { type PlatformState, powers, type StatePart } from "../../src/platforms/platform.ts";
+import { codeOf } from "../support/failure.ts";
 import { idle, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { neverAborted, openHouse } from "./harness.ts";
@@ -225,6 +227,14 @@ test("a wait that is met while the device is first read answers with all that it
   const device = house.devices.deviceOf(await house.add("Shows"));
   const waited = await waitFor(device, [readCondition("power:on")], 60_000, neverAborted);
   expect(waited).toMatchObject({ matched: true, state: { volume } });
+  await house.remove();
+});
+
+test("a wait for a device that lets nobody in before it is paired ends at once", async () => {
+  const house = await openHouse();
+  house.set.failure = new ZapdError("pairing_required", "lets nobody in");
+  const device = house.devices.deviceOf(await house.add("Locked"));
+  expect(await codeOf(waitFor(device, [readCondition("power:on")], 60_000, neverAborted))).toBe("pairing_required");
   await house.remove();
 });
 
