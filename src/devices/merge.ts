@@ -43,19 +43,18 @@ export function mergeInto(
   const given = found.name === undefined ? null : checkName(found.name, othersThan(before?.part_of ?? id, content));
   const names = takenNames(content, before ?? { id });
   // A decision about its place no longer holds where the place was changed meanwhile.
-  const to = before && place && isSamePlace(before, place.from) ? place.to : undefined;
-  const isStale = place !== undefined && to === undefined;
-  const base = before ? (to ? withPlace(before, to) : before) : newRecord(names, id, found);
+  const moved = before && place && isSamePlace(before, place.from) ? withPlace(before, place.to) : before;
+  const base = moved ?? newRecord(names, id, found);
   const learned = withHardwareIds(withIdentity(withLearned(base, sighting, names), sighting), sighting);
   const ports = { ...learned.ports, ...found.ports };
   const named = given === null ? learned : { ...learned, name: given, named_by: "user" as const };
   const by = found.by === "user" ? { ...named, added_by: found.by } : named;
-  const { host, port } = before && (to || isStale) ? base : found.address;
+  const { host, port } = place ? base : found.address;
   const record: DeviceRecord = { ...by, host, port, ports };
   if (!before) return withNewRecord(content, record, found, lastFound, composition);
   const next = replaceRecord(content, before, record);
   // A name that the user gives belongs to the whole device.
-  const device = given === null ? undefined : next.devices.find((one) => one.id === before.part_of);
+  const device = next.devices.find((one) => one.id === before.part_of);
   const renamed =
     device && given !== null ? replaceRecord(next, device, { ...device, name: given, named_by: "user" }) : next;
   return { next: renamed, result: { record, evicted: [] } };
