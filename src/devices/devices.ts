@@ -298,7 +298,7 @@ export class Devices {
   /** Splits a device's record over a platform from it, at the user's word; gives the device that keeps the name. */
   async split({ id }: Device, platform: string): Promise<Device> {
     const { registry, leases } = this.#deps;
-    const { device } = await registry.split(id, platform);
+    const device = await registry.split(id, platform);
     // Its id has gone with the oldest record, and with it the lease, of whose end the holder must learn.
     if (device.id !== id) leases.drop(id);
     return this.deviceOf(device);

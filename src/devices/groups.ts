@@ -201,12 +201,8 @@ export function joinDevices(
   return { next: { ...content, devices: next }, result: firstOf(all) };
 }
 
-/** Splits the record over a platform from the device of a record. */
-export function splitDevice(
-  content: Content,
-  of: DeviceRecord,
-  platform: string,
-): Change<Content, { device: DeviceRecord; apart: DeviceRecord }> {
+/** Splits the record over a platform from the device of a record; gives the oldest record of the rest. */
+export function splitDevice(content: Content, of: DeviceRecord, platform: string): Change<Content, DeviceRecord> {
   const records = recordsOf(content, of);
   const device = firstOf(records);
   const split = records.find((record) => record.platform === platform);
@@ -234,7 +230,7 @@ export function splitDevice(
   const chosen = content.default;
   const isDefault = chosen?.id === split.id && chosen.wanted !== split.id;
   const next = { ...content, devices, ...(isDefault && { default: { ...chosen, id: remaining.id } }) };
-  return { next, result: { device: remaining, apart: split } };
+  return { next, result: remaining };
 }
 
 /** The record with an id; fails with `device_not_found`. */
@@ -256,9 +252,9 @@ export function takenNames(
   { id, part_of }: Pick<DeviceRecord, "id" | "part_of">,
 ): readonly NamedDevice[] {
   const own = part_of ?? id;
+  const others = othersThan(own, content);
   const chosen = content.default;
-  const defaultRecord = chosen && content.devices.find((record) => record.id === chosen.id);
-  const isOwn = defaultRecord && (defaultRecord.part_of ?? defaultRecord.id) === own;
-  const devices = othersThan(own, content);
-  return chosen && !isOwn ? [...devices, { id: chosen.id, name: chosen.wanted }] : devices;
+  if (!chosen) return others;
+  const defaultId = content.devices.find((record) => record.id === chosen.id)?.part_of ?? chosen.id;
+  return defaultId === own ? others : [...others, { id: chosen.id, name: chosen.wanted }];
 }

@@ -133,7 +133,7 @@ export function withImplied(own: Description): Description {
   return { ...own, has: withThem(own.has), withheld: withThem(own.withheld) };
 }
 
-/** The record of a new device; `others` are the devices whose names are taken. */
+/** The record of a new device; `others` have the names that are taken. */
 export function newRecord(others: readonly NamedDevice[], id: string, discovered: Discovered): DeviceRecord {
   const { platform, address } = discovered;
   const { identity, facts, pairing } = discovered.sighting;
@@ -146,10 +146,7 @@ export function newRecord(others: readonly NamedDevice[], id: string, discovered
     id,
     platform,
     identity,
-    name: uniqueName(
-      wanted,
-      others.filter((other) => other.id !== id),
-    ),
+    name: uniqueName(wanted, others),
     named_by: "device",
     name_on_device: cleanText(facts.name),
     kind: facts.kind,
@@ -187,14 +184,13 @@ export function mergeLearned(one: Learned, next: Learned): Learned {
   return { facts: { ...one.facts, ...next.facts }, memory: { ...before, ...after } };
 }
 
-/** A record updated with what was learned; what is missing there stays. `devices` are those whose names are taken. */
+/** A record updated with what was learned; what is missing there stays. `others` have the names that are taken. */
 export function withLearned(
   record: DeviceRecord,
   { facts = {}, memory }: Learned,
-  devices: readonly NamedDevice[],
+  others: readonly NamedDevice[],
 ): DeviceRecord {
-  const { name = null, kind = "unknown", macs = [] } = facts;
-  const others = devices.filter((device) => device.id !== record.id);
+  const { name, kind = "unknown", macs = [] } = facts;
   // On probation it may be another device: the name and the hardware addresses stay.
   const isDoubted = record.standing?.probation !== undefined;
   const reported = isDoubted ? null : cleanText(name);

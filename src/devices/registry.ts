@@ -87,14 +87,12 @@ export class Registry {
 
   /** The oldest record of the device that a record belongs to. */
   deviceOf(id: string): DeviceRecord | undefined {
-    const record = this.get(id);
-    return record?.part_of === undefined ? record : (this.get(record.part_of) ?? record);
+    return this.get(this.get(id)?.part_of ?? id);
   }
 
   /** The records of a device, the oldest first; none where it is not known. */
   recordsOf(id: string): readonly DeviceRecord[] {
-    const device = this.deviceOf(id);
-    return device ? (this.#indexed.recordsOf.get(device.id) ?? [device]) : [];
+    return this.#indexed.recordsOf.get(this.deviceOf(id)?.id ?? id) ?? [];
   }
 
   /** The device that a path segment means; `null` means the default device. Fails with `device_not_found` and its like. */
@@ -172,9 +170,9 @@ export class Registry {
    * Makes a device's record over a platform a device of its own, at the user's word; the rest keeps the name. Fails with
    * `invalid_payload` where there is nothing to split.
    */
-  async split(id: string, platform: string): Promise<{ device: DeviceRecord; apart: DeviceRecord }> {
-    const { device, apart } = await this.#update((content) => splitDevice(content, recordIn(content, id), platform));
-    return { device: this.deviceOf(device.id) ?? device, apart: this.get(apart.id) ?? apart };
+  async split(id: string, platform: string): Promise<DeviceRecord> {
+    const device = await this.#update((content) => splitDevice(content, recordIn(content, id), platform));
+    return this.deviceOf(device.id) ?? device;
   }
 
   /** Changes how far a record is trusted, and with a place also where it is. Fails with `device_not_found`. */
@@ -282,10 +280,8 @@ export class Registry {
   /** Makes a change; then regroups the records into devices, and looks up the default device where that is open. */
   async #update<R>(change: (content: Content) => Change<Content, R>): Promise<R> {
     const result = await this.#store.update((content) => {
-      const before = withDefault(content, this.#wanted);
-      const { next, result } = change(before);
-      const regrouped = next.devices === before.devices ? next : regroup(next, this.composition);
-      return { next: withDefault(regrouped, this.#wanted), result };
+      const { next, result } = change(withDefault(content, this.#wanted));
+      return { next: withDefault(regroup(next, this.composition), this.#wanted), result };
     });
     this.#notify();
     return result;
@@ -305,15 +301,15 @@ interface Index {
   readonly records: readonly DeviceRecord[];
   readonly byId: ReadonlyMap<string, DeviceRecord>;
   readonly devices: readonly DeviceRecord[];
-  /** The records of devices that have more than one, by device id. */
+  /** By the id of the device. */
   readonly recordsOf: ReadonlyMap<string, readonly DeviceRecord[]>;
 }
 
 function indexOf(records: readonly DeviceRecord[]): Index {
   const byId = new Map(records.map((one) => [one.id, one]));
   const groups = groupsIn({ devices: records });
-  const recordsOf = new Map(groups.filter((group) => group.length > 1).map((group) => [firstOf(group).id, group]));
-  return { records, byId, devices: groups.map(firstOf), recordsOf };
+  const recordsOf = new Map(groups.map((group) => [group[0].id, group]));
+  return { records, byId, devices: groups.map(([device]) => device), recordsOf };
 }
 
 const noComposition: Composition = { pairs: [], leading: [], preferred: {} };

@@ -284,8 +284,8 @@ describe("what the user decides", () => {
       await registry.merge(far);
       expect(groups(await open(path))).toEqual(together);
       const left = await registry.split(one.id, "beta");
-      expect(left.device.name).toBe("Box");
-      expect(left.apart).toMatchObject({ id: other.id, name: "Box 2" });
+      expect(left.name).toBe("Box");
+      expect(registry.get(other.id)?.name).toBe("Box 2");
       const near = seen("beta", "b", { name: "Den" });
       await registry.merge(near);
       expect(groups(registry)).toEqual(apart);
