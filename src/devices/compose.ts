@@ -35,7 +35,8 @@ export function groupsOf(
   const soft = linksByEvidence(atSharedHosts(records), composition);
   dropContested(soft, joined);
   const groups = withoutConflicts(records, joined, soft);
-  return linkParts(groups, composition, soft) ? connected(records, [joined, soft]) : groups;
+  linkParts(groups, composition, soft);
+  return connected(records, [joined, soft]);
 }
 
 /** The groups, after removing links that would join two records of one platform, or records that the user split. */
@@ -58,10 +59,9 @@ function withoutConflicts(
 
 /**
  * Links a record that reaches a part of a device with the only device at its host, where it is the only such record there and
- * the device has none yet. Whether any was linked.
+ * the device has none yet.
  */
-function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] }: Composition, soft: Edges): boolean {
-  if (partial.length === 0) return false;
+function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] }: Composition, soft: Edges): void {
   const isPart = ({ platform }: DeviceRecord) => partial.includes(platform);
   const hosts = new Map<string, { readonly devices: Set<readonly DeviceRecord[]>; readonly parts: DeviceRecord[] }>();
   const at = (host: string) => {
@@ -71,12 +71,10 @@ function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] 
   };
   for (const group of groups) {
     const [only] = group;
-    if (only?.alone && group.length === 1) continue;
-    if (only && group.length === 1 && isPart(only)) at(only.host).parts.push(only);
-    // An `alone` device, such as a group of speakers, has no parts.
+    // An `alone` device, such as a group of speakers, has no parts, and is none.
+    if (only && group.length === 1 && isPart(only) && !only.alone) at(only.host).parts.push(only);
     else if (!group.every((one) => isPart(one) || one.alone)) for (const { host } of group) at(host).devices.add(group);
   }
-  let linked = false;
   for (const { devices, parts } of hosts.values()) {
     const [device] = devices;
     const anchor = device?.find((record) => !isPart(record) && !record.alone);
@@ -85,10 +83,8 @@ function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] 
       const rivals = parts.filter(({ platform }) => platform === part.platform);
       if (rivals.length > 1 || device.some((one) => conflict(one, part) || isOtherHardware(one, part))) continue;
       link(soft, anchor, part);
-      linked = true;
     }
   }
-  return linked;
 }
 
 function areApart(one: DeviceRecord, other: DeviceRecord): boolean {
