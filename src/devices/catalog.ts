@@ -4,7 +4,7 @@ import { ZapdError } from "../api/errors.ts";
 import type { App } from "../api/schemas.ts";
 import { appTypes, type Platform, type PlatformApp } from "../platforms/platform.ts";
 import { serviceNames } from "../platforms/services.ts";
-import { nearest } from "../system/nearest.ts";
+import { caseFolded, nearest } from "../system/nearest.ts";
 import { parserFor, type StateFile, Store } from "./store.ts";
 
 /** More than any device has: a longer list is refused rather than cut. */
@@ -49,8 +49,7 @@ export class Catalog {
 
   /** The cached apps of a device; `null` where none were listed yet. */
   apps(deviceId: string): App[] | null {
-    const { catalogs } = this.#store.value;
-    return Object.hasOwn(catalogs, deviceId) ? (catalogs[deviceId]?.apps ?? null) : null;
+    return this.#store.value.catalogs[deviceId]?.apps ?? null;
   }
 
   /**
@@ -253,13 +252,9 @@ function ambiguousError(wanted: string, found: readonly App[]): ZapdError {
   });
 }
 
-function caseFolded(text: string): string {
-  return text.trim().normalize("NFKC").toLowerCase();
-}
-
-/** `Tom & Jerry` → `Tom and Jerry`, `AMC+` → `AMC plus`. */
+/** `Tom & Jerry` → `Tom and Jerry`, `AMC+` and `ＡＭＣ＋` → `AMC plus`. */
 function withWordsForSigns(text: string): string {
-  return text.replaceAll("&", " and ").replaceAll("+", " plus ");
+  return text.normalize("NFKC").replaceAll("&", " and ").replaceAll("+", " plus ");
 }
 
 function lettersOnly(text: string): string {
