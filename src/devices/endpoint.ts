@@ -53,8 +53,6 @@ export interface EndpointDependencies extends PairingDependencies, RecoveryDepen
 export type Observe = (patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint) => void;
 
 const noParts: ReadonlySet<StatePart> = new Set();
-/** `setTimeout` fires at once for anything longer. */
-const longestTimerMs = 2 ** 31 - 1;
 /** A platform that ignores its aborted signal for this long is abandoned, or it would hold the queue. */
 const abandonAfterMs = 1_000;
 /** How long a pairing waits for running tasks before it disconnects. */
@@ -96,8 +94,6 @@ export class Endpoint {
   #opened: { record: DeviceRecord; readonly connection: Connection } | undefined;
   /** What the device reported and is not on disk yet. */
   #learned: Learned | undefined;
-  /** The last facts event, and the record at that time: the same event again is ignored. */
-  #lastFacts: { readonly json: string; readonly record: DeviceRecord } | undefined;
   #disconnectedAt = Number.NEGATIVE_INFINITY;
   #derivedCache: Derived | undefined;
   #pairing: EndpointPairing | undefined;
@@ -298,7 +294,7 @@ export class Endpoint {
     signal.addEventListener("abort", callerLeft);
     if (signal.aborted) callerLeft();
     this.#running.add(end);
-    const timer = setTimeout(() => end(deadlineError(task)), Math.min(task.timeoutMs, longestTimerMs));
+    const timer = setTimeout(() => end(deadlineError(task)), task.timeoutMs);
     const startedAt = performance.now();
     try {
       if (task.needs) this.requireCapability(task.needs);
@@ -382,9 +378,6 @@ export class Endpoint {
     if (!this.#isKnown) return;
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
-      const json = JSON.stringify([event.facts, event.memory]);
-      if (this.#lastFacts?.json === json && this.#lastFacts.record === this.#record) return;
-      this.#lastFacts = { json, record: this.#record };
       const learned = mergeLearned(this.#learned ?? {}, event);
       this.#learned = learned;
       registry.learn(this.id, learned).then(
