@@ -40,7 +40,7 @@ export class Adding {
    * Takes in a device that a scan found; a new one needs a seat. A known one gets its new address, unless it still answers at
    * the old one.
    */
-  addFound(finding: FoundDevice, seats?: Seats): Promise<DeviceRecord> {
+  addFound(finding: FoundDevice, seats: Seats): Promise<DeviceRecord> {
     return this.#inTurn(finding, async (answer) => {
       const { registry, trust, log } = this.#deps;
       const { platform, sighting, address } = answer;
@@ -54,20 +54,20 @@ export class Adding {
         registry.markFound(before.id);
         return this.#saveLocation(before, answer, await trust.locate(before, answer, oldAddressMs));
       }
-      if (seats && registry.removedAt(platform, sighting.identity) > seats.wantedAt) throw removedError();
-      const seat = seats?.take(address.host);
-      if (seat === null) throw new ZapdError("device_busy", "was not added: one scan found too many new devices");
+      if (registry.removedAt(platform, sighting.identity) > seats.wantedAt) throw removedError();
+      const seat = seats.take(address.host);
+      if (!seat) throw new ZapdError("device_busy", "was not added: one scan found too many new devices");
       const mac = trust.macOf(address.host);
       const merged = await registry.merge({
         ...answer,
         by: "scan",
         mac,
-        evicts: seat?.instead,
-        scanStartedAt: seats?.since,
+        evicts: seat.instead,
+        scanStartedAt: seats.since,
       });
       // An endpoint of a known device is no new device.
-      if (registry.recordsOf(merged.record.id).length > 1) seats?.giveBack(address.host);
-      else seats?.took(address.host, merged.record.id);
+      if (registry.recordsOf(merged.record.id).length > 1) seats.giveBack(address.host);
+      else seats.took(address.host, merged.record.id);
       const record = await this.#added(merged, answer);
       log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
       return record;

@@ -47,7 +47,7 @@ beforeEach(async () => {
     platforms: [platform],
     platformHost,
     config: () => config.running.discovery,
-    addFound: (finding) => devices.adding.addFound(finding),
+    addFound: (finding, seats) => devices.adding.addFound(finding, seats),
     warn: () => {},
   });
   ({ registry, devices } = await openDevices(folder, [platform], {
@@ -60,7 +60,7 @@ beforeEach(async () => {
   config.subscribe(({ daemon }) => void registry.setDefaultName(daemon.default_device).catch(() => {}));
 });
 
-const found = (identity: string, host: string, port = 9, seats?: Seats) => {
+const found = (identity: string, host: string, port = 9, seats = new Seats()) => {
   homes.set(`${host}:${port}`, identity);
   return devices.adding.addFound({ platform: "fake", sighting: sightingOf(identity), address: { host, port } }, seats);
 };
