@@ -55,7 +55,7 @@ function readContent(content: unknown): { content: Content; bad: unknown[] } {
   // With no valid record at all, the backup is worth more.
   if (bad.length > 0 && valid.length === 0) throw new Error("it does not contain devices in the format of zapd");
   const { data: chosen } = chosenSchema.safeParse(content["default"]);
-  return { content: chosen ? { devices: valid, default: chosen } : { devices: valid }, bad };
+  return { content: { devices: valid, default: chosen }, bad };
 }
 
 /** The backup's records for those that are damaged. */

@@ -133,7 +133,7 @@ export class Journal {
   after(seq: number): readonly StoredEvent[] | null {
     const oldest = this.#newest - this.#events.length;
     if (seq < oldest) return null;
-    return seq === this.#newest ? [] : this.#events.slice(seq - oldest);
+    return this.#events.slice(seq - oldest);
   }
 
   #dropOld(): void {

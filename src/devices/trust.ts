@@ -338,7 +338,7 @@ export function sightingOf({ identity, provisional }: DeviceRecord): Sighting {
 }
 
 function probationText(record: DeviceRecord, { reason, mac }: Probation): string {
-  const { former, rivals = [] } = record.standing ?? initialStanding;
+  const { former, rivals } = record.standing ?? initialStanding;
   const here = addressText(record);
   const others = rivals.map(addressText);
   if (others.length > 0)
