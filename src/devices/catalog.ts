@@ -107,12 +107,11 @@ export function mergeApps(before: readonly App[], listed: readonly PlatformApp[]
   const unique = listed.filter((app) => fits(app) && !seen.has(app.platformId) && seen.add(app.platformId));
   // Limited, or a device that lists new ids each time would fill the file.
   const unlisted = before.filter((app) => !seen.has(app.platform_id)).slice(0, maxApps);
-  const kept = before.filter((app) => seen.has(app.platform_id));
-  const taken = new Set([...kept, ...unlisted].map((app) => app.id));
-  // Of two new apps with one name, neither gets the plain id, so that the name is ambiguous rather than a guess. An id given
+  const taken = new Set(before.map((app) => app.id));
+  // Of several apps with one name, no new one gets the plain id, so that the name is ambiguous rather than a guess. An id given
   // by the platform belongs to its app alone.
   const given = new Set(unique.map((app) => app.id));
-  const wanted = unique.filter((app) => !idsBefore.has(app.platformId) && !app.id).map(plainId);
+  const wanted = unique.map(plainId);
   const contested = new Set(wanted.filter((id, at) => wanted.indexOf(id) !== at || given.has(id)));
   const apps = unique.map((app) => {
     const id = idsBefore.get(app.platformId) ?? freeId(app, (one) => taken.has(one) || (!app.id && contested.has(one)));
@@ -208,7 +207,7 @@ function waysToMean(text: string): ((app: App) => boolean)[] {
 /** Whether a text means this app, as in `findApp`; but `AMC`, which may be another app of the device, does not mean AMC+. */
 export function isApp(app: App, wanted: string): boolean {
   const text = wanted.trim();
-  return app.platform_id === text || app.id === text || waysToMean(text).some((isMeant) => isMeant(app));
+  return app.platform_id === text || waysToMean(text).some((isMeant) => isMeant(app));
 }
 
 /** Finds a well-known service, for a device that does not list its apps; `null` where there is none. */

@@ -64,10 +64,10 @@ describe("the id of an app", () => {
   });
 
   test("is given to neither of two new apps that would share it, so that it stays ambiguous", () => {
-    expect(idsOf([app("News", { platformId: "1" }), app("NEWS!", { platformId: "2" })])).toEqual({
-      "1": "news-1",
-      "2": "news-2",
-    });
+    const two = [app("News", { platformId: "1" }), app("NEWS!", { platformId: "2" })];
+    expect(idsOf(two)).toEqual({ "1": "news-1", "2": "news-2" });
+    // Nor to a third that comes later.
+    expect(idsOf([...two, app("News", { platformId: "3" })], mergeApps([], two))).toMatchObject({ "3": "news-3" });
   });
 
   test("stays with its app, whatever apps come later and whatever it is called then", () => {
@@ -129,6 +129,10 @@ describe("the app that is meant", () => {
     app("837", { platformId: "900" }),
     app("Roku", { platformId: "tvinput.hdmi2", id: "hdmi2", type: "input" }),
     app("Old News", { platformId: "70" }),
+    app("old-news-70", { platformId: "71" }),
+    app("Tom & Jérôme+", { platformId: "55" }),
+    app("Tubi", { platformId: "60" }),
+    app("TUBI", { platformId: "61" }),
   ]);
   const find = (wanted: string) => outcomeOf(() => findApp(wanted, apps, platform)?.platform_id ?? null);
 
@@ -139,6 +143,9 @@ describe("the app that is meant", () => {
     expect(find("hdmi2")).toBe("tvinput.hdmi2");
     expect(find("HDMI2")).toBe("tvinput.hdmi2");
     expect(find("Roku")).toBe("tvinput.hdmi2");
+    expect(find("old-news-70")).toBe("70");
+    expect(["Tubi", "TUBI", "tubi"].map(find)).toEqual(["60", "61", "ambiguous_app"]);
+    expect(["tom and jerome plus", "tom and jérôme+", "Tom, Jérôme"].map(find)).toEqual(Array(3).fill("55"));
   });
 
   test("is the one that is shown, by every text that launches it, unless that may mean another app", () => {
@@ -152,7 +159,7 @@ describe("the app that is meant", () => {
   test("is the installed one of two with one name, and an uninstalled one only when there is no other", () => {
     expect(find("Old News")).toBe("70");
     expect(find("old-news")).toBe("50");
-    expect(find("gone")).toBe("51");
+    expect(find("Gone")).toBe("51");
   });
 
   test("that the catalog lacks is found by the platform's own id, and by nothing else", () => {
@@ -199,6 +206,7 @@ describe("the cache", () => {
     const second = await catalog.refresh("tv", "fake", [b, c]);
     expect(second).toMatchObject({ added: ["c"], removed: ["a"] });
     expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: ["a"], removed: ["c"] });
+    expect(await catalog.refresh("tv", "fake", [a, b])).toMatchObject({ added: [], removed: [] });
     expect((await open()).apps("tv")).toEqual(catalog.apps("tv"));
   });
 
