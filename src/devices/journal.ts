@@ -92,10 +92,8 @@ export class Journal {
 
   /** Publishes the last event, after which every reader ends. */
   close(restart: boolean): void {
-    if (this.#hasEnded) return;
     this.publish({ type: "daemon.stopping", restart });
     this.#hasEnded = true;
-    this.#wake();
   }
 
   /** Whether the daemon stops, and no more events come. */
@@ -197,7 +195,6 @@ export class Reader {
       if (this.#isClosed) return null;
       const part = this.#snapshot?.next();
       if (part && !part.done) return [part.value];
-      this.#snapshot = undefined;
       const messages = this.#take();
       if (messages === "lagged") {
         this.#position = this.#journal.newest;
@@ -213,13 +210,11 @@ export class Reader {
       const { over, end } = this.#journal.changed(left);
       this.#endWait = end;
       await over;
-      this.#endWait = undefined;
     }
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#snapshot = undefined;
     this.#endWait?.();
   }
 

@@ -84,6 +84,8 @@ describe("guarantee 1: one total order", () => {
     journal.publish({ type: "discovery.finished", found: 1, added: 0 });
     noted(journal);
     journal.close(true);
+    journal.close(false);
+    noted(journal);
     expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed", "daemon.stopping"]);
     expect(await reader.next()).toBeNull();
   });
@@ -125,7 +127,8 @@ describe("guarantee 2: coming back", () => {
       (await told(journal.follow({ ...everything, snapshot: false, since })))[0];
     expect(await reasonAt("00000000.1")).toMatchObject({ type: "snapshot", reason: "restarted" });
     expect(await reasonAt(`${journal.boot}.7`)).toMatchObject({ reason: "restarted" });
-    expect(await reasonAt("what is this")).toMatchObject({ reason: "restarted" });
+    for (const since of ["what is this", `${journal.boot}.x`, "00000000.1.1"])
+      expect(await reasonAt(since)).toMatchObject({ reason: "restarted" });
     expect(await reasonAt(`${journal.boot}.0`)).toMatchObject({ type: "apps.changed" });
     now = journalLimits.ageMs + 1;
     expect(await reasonAt(`${journal.boot}.0`)).toMatchObject({ type: "snapshot", reason: "too_old" });
@@ -157,6 +160,7 @@ describe("guarantee 2: coming back", () => {
   test("no more is kept than 1,024 events and 1 MiB", async () => {
     const journal = journalOf();
     for (let count = 0; count < journalLimits.events + 10; count++) noted(journal);
+    expect([journal.after(9), journal.after(10)?.length]).toEqual([null, journalLimits.events]);
     expect(await told(journal.follow({ ...everything, since: "oldest" }))).toHaveLength(journalLimits.events);
     for (let count = 0; count < 40; count++) noted(journal, ids[0], 50_000);
     const kept = await told(journal.follow({ ...everything, since: "oldest" }));
@@ -167,7 +171,8 @@ describe("guarantee 2: coming back", () => {
 
 describe("guarantee 7: a reader that is too slow", () => {
   test("gets one snapshot in the place of what it missed, and goes on behind it", async () => {
-    const journal = journalOf();
+    let now = 0;
+    const journal = journalOf(2, () => now);
     const reader = journal.follow(everything);
     await reader.next();
     for (let count = 0; count <= readerLimits.events; count++) noted(journal);
@@ -175,7 +180,9 @@ describe("guarantee 7: a reader that is too slow", () => {
     expect(JSON.parse(lagged?.event?.json ?? "")).toMatchObject({ type: "snapshot", reason: "lagged" });
     expect(lagged?.id).toBe(journal.idOf(journal.newest));
     noted(journal);
-    expect((await told(reader)).map(({ type }) => type)).toEqual(["apps.changed"]);
+    now = journalLimits.ageMs + 1;
+    noted(journal);
+    expect((await told(reader)).map(({ type }) => type)).toEqual(["snapshot"]);
   });
 
   test("counts only the events that match", async () => {
