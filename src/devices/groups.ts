@@ -97,10 +97,9 @@ export function regroup(content: Content, composition: Composition): Content {
     const { name, named_by } = names.get(group) ?? (by ? nameOf(by, taken()) : ownName(device, taken()));
     names.set(group, { name, named_by });
     for (const record of group) {
-      const { part_of: was, ...rest } = record;
       const part_of = record === device ? undefined : device.id;
-      if (was !== part_of || record.name !== name || record.named_by !== named_by)
-        changed.set(record, { ...rest, name, named_by, ...(part_of !== undefined && { part_of }) });
+      if (record.part_of !== part_of || record.name !== name || record.named_by !== named_by)
+        changed.set(record, { ...record, name, named_by, part_of });
     }
   }
   const devices = changed.size === 0 ? content.devices : content.devices.map((record) => changed.get(record) ?? record);
@@ -130,8 +129,8 @@ export function regroupWithLeader(
   const called = nameOf({ ...leader, name: leader.id === id ? name : leader.name }, taken);
   const places = new Map(group.map((one, at) => [one, ordered[at]]));
   const devices = next.devices.map((one) => {
-    const { part_of: _before, ...moved } = places.get(one) ?? one;
-    return places.has(one) ? { ...moved, ...called } : one;
+    const moved = places.get(one);
+    return moved ? { ...moved, ...called, part_of: undefined } : one;
   });
   return regroup({ ...next, devices }, composition);
 }
@@ -220,12 +219,11 @@ export function splitDevice(content: Content, of: DeviceRecord, platform: string
   const all = [...new Set(records.flatMap(({ labels = [] }) => labels))].toSorted().slice(0, maxLabels);
   const devices = content.devices.map((record) => {
     if (!records.includes(record)) return record;
-    const { part_of: _before, ...own } = record;
     const decision = withDecision(record, "apart", record === split ? others : [split.id]);
     const labels = record === remaining && all.length > 0 ? all : undefined;
     // The rest keeps the name and the labels, even where its oldest record, which has them, is split off.
-    const changed = { ...own, used: true, ...decision, ...(split === device && { labels }) };
-    return record === remaining ? changed : { ...changed, part_of: remaining.id };
+    const changed = { ...record, used: true, ...decision, ...(split === device && { labels }) };
+    return { ...changed, part_of: record === remaining ? undefined : remaining.id };
   });
   const chosen = content.default;
   const isDefault = chosen?.id === split.id && chosen.wanted !== split.id;

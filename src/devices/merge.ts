@@ -94,8 +94,7 @@ function contradicts(record: DeviceRecord, { serial, macs }: Facts): boolean {
 function withIdentity(record: DeviceRecord, { identity, provisional }: Sighting): DeviceRecord {
   if (provisional) return record.identity === identity ? { ...record, provisional } : record;
   if (!record.provisional && record.identity === identity) return record;
-  const { provisional: _before, ...own } = record;
-  return { ...own, identity };
+  return { ...record, identity, provisional: undefined };
 }
 
 /** Takes over the hardware ids by which records are joined; on probation the old ones stay. */

@@ -217,9 +217,8 @@ export function placeIn({ host, port, standing = initialStanding }: DeviceRecord
 
 /** A record at a place; one that is trusted where it was first found keeps no standing. */
 export function withPlace(record: DeviceRecord, { host, port, standing }: Place): DeviceRecord {
-  const { standing: _before, ...rest } = record;
   const isPlain = JSON.stringify(standing) === JSON.stringify(initialStanding);
-  return isPlain ? { ...rest, host, port } : { ...rest, host, port, standing };
+  return { ...record, host, port, standing: isPlain ? undefined : standing };
 }
 
 /** Without controls and direction marks, as in a name. */

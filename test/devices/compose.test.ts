@@ -294,6 +294,22 @@ describe("what the user decides", () => {
       expect(groups(registry)).toEqual(together);
     }));
 
+  test("holds when each of two that were split is joined with another", () =>
+    withRegistry(async (registry) => {
+      const [a, b] = [seen("alpha", "a", { name: "Den" }), seen("beta", "b", { name: "Den" })];
+      await registry.setDefaultName("Den");
+      for (const one of [a, b]) await registry.merge(one);
+      await registry.change(idOf("alpha", "a"), { name: "Loft" });
+      await registry.split(idOf("alpha", "a"), "beta");
+      // The name in the config still means the other.
+      expect(registry.devices.map(({ name }) => name)).toEqual(["Loft", "Den 2"]);
+      for (const [one, platform] of [a, b].map((one, at) => [one, ["gamma", "delta"][at] ?? ""] as const)) {
+        const far = await registry.merge(seen(platform, platform, { name: platform, host: elsewhere.host }));
+        await registry.join(idOf(one.platform, one.sighting.identity), far.record.id);
+      }
+      expect(groups(registry)).toEqual(["alpha a + gamma gamma", "beta b + delta delta"]);
+    }));
+
   test("settles what was contested", () =>
     withRegistry(async (registry) => {
       const den = { name: "Den" };

@@ -52,6 +52,14 @@ describe("what reaches a part of a device belongs", () => {
     expect(await after(alike, tv)).toEqual(["Den: alpha Den + part Den"]);
   });
 
+  test("to the default device, which keeps its name when what reaches the whole is found last", () =>
+    withRegistry(async (registry) => {
+      await registry.merge(seen("part", "Den"));
+      await registry.setDefaultName("Den");
+      await registry.merge(seen("alpha", "Den"));
+      expect(house(registry)).toEqual(["Den: alpha Den + part Den"]);
+    }));
+
   test("to the one whose page it gives, even if two have one name; a page that two give is ignored", async () => {
     const whole = (name: string, port: number) => ({ ...seen("alpha", name), address: { host: box, port } });
     const part = (id: string, name: string, port: number) => {
