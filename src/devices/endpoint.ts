@@ -53,6 +53,8 @@ export interface EndpointDependencies extends PairingDependencies, RecoveryDepen
 export type Observe = (patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint) => void;
 
 const noParts: ReadonlySet<StatePart> = new Set();
+/** `setTimeout` fires at once for anything longer. */
+const longestTimerMs = 2 ** 31 - 1;
 /** A platform that ignores its aborted signal for this long is abandoned, or it would hold the queue. */
 const abandonAfterMs = 1_000;
 /** How long a pairing waits for running tasks before it disconnects. */
@@ -294,7 +296,7 @@ export class Endpoint {
     signal.addEventListener("abort", callerLeft);
     if (signal.aborted) callerLeft();
     this.#running.add(end);
-    const timer = setTimeout(() => end(deadlineError(task)), task.timeoutMs);
+    const timer = setTimeout(() => end(deadlineError(task)), Math.min(task.timeoutMs, longestTimerMs));
     const startedAt = performance.now();
     try {
       if (task.needs) this.requireCapability(task.needs);
