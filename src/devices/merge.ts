@@ -93,16 +93,14 @@ function contradicts(record: DeviceRecord, { serial, macs }: Facts): boolean {
 /** The hardware's own identity replaces a provisional one, never the other way round. */
 function withIdentity(record: DeviceRecord, { identity, provisional }: Sighting): DeviceRecord {
   if (provisional) return record.identity === identity ? { ...record, provisional } : record;
-  if (!record.provisional && record.identity === identity) return record;
   return { ...record, identity, provisional: undefined };
 }
 
 /** Takes over the hardware ids by which records are joined; on probation the old ones stay. */
 function withHardwareIds(record: DeviceRecord, { ids = [], alone }: Sighting): DeviceRecord {
   if (record.standing?.probation) return record;
-  const updated = alone === record.alone ? record : { ...record, alone };
-  if (ids.length === 0) return updated;
-  return { ...updated, hardware_ids: ids.filter((id) => id.length <= maxIdCharacters).slice(0, maxIds) };
+  if (ids.length === 0) return { ...record, alone };
+  return { ...record, alone, hardware_ids: ids.filter((id) => id.length <= maxIdCharacters).slice(0, maxIds) };
 }
 
 function isSamePlace(one: DeviceRecord, other: DeviceRecord): boolean {

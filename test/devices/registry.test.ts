@@ -65,6 +65,14 @@ describe("a device that is seen", () => {
     expect(less).toEqual(full);
   });
 
+  test("is where it was put while it was decided where it is", async () => {
+    const from = await merge("1");
+    const place = (host: string) => ({ ...at(host), standing: initialStanding });
+    await registry.setStanding(from.id, () => place("192.0.2.7"));
+    await merge("1", { model: "B" }, { address: at("192.0.2.8"), place: { from, to: place("192.0.2.8") } });
+    expect(registry.records).toEqual([{ ...from, model: "B", host: "192.0.2.7" }]);
+  });
+
   test("unchanged writes nothing", async () => {
     await merge("1");
     const { mtimeMs, ino } = statSync(path);
@@ -98,6 +106,10 @@ describe("a device that is seen", () => {
     };
     expect((await registry.merge(unnamed(["02:00:00:00:00:01"]))).record.id).toBe(known.id);
     expect((await registry.merge(unnamed(["02:00:00:00:00:02"]))).record.id).not.toBe(known.id);
+    const another = unnamed([]);
+    const sighting = { ...another.sighting, identity: "192.0.2.1:8061" };
+    const there = await registry.merge({ ...another, sighting, address: at("192.0.2.1", 8061) });
+    expect(there.record.id).not.toBe(known.id);
   });
 
   test("T29 on probation is joined with others by the hardware ids that it had before", async () => {
@@ -159,6 +171,13 @@ describe("the name", () => {
 });
 
 describe("ports, contact and removal", () => {
+  test("what a scan found and nobody used goes with all such, unless the user adds it", async () => {
+    const [one] = [await merge("1", {}, { by: "scan" }), await merge("2", {}, { by: "scan" })];
+    await merge("1", {}, { by: "user" });
+    await registry.removeUnused();
+    expect(registry.records).toEqual([{ ...one, added_by: "user" }]);
+  });
+
   test("ports are added to those that are known, by the user and by a sighting", async () => {
     const { id } = await merge("1", {}, { ports: { console: 8085 } });
     expect((await registry.change(id, { ports: { installer: 8080 } })).ports).toEqual({
