@@ -67,6 +67,15 @@ describe("R16 candidates", () => {
     expect((await storm(1, 100)).mostOfOne).toBeLessThan(16);
   });
 
+  test("of a host that comes last are two", async () => {
+    const probes = intakeOf();
+    for (let host = 1; host <= 8; host++)
+      for (let port = 1; port <= 128; port++) probes.add(platform, { host: `192.0.2.${host}`, port });
+    for (const port of [1, 2, 3]) probes.add(platform, { host: "192.0.2.9", port });
+    const found = await probes.finish(20_000);
+    expect(found.filter((one) => one.startsWith("192.0.2.9:"))).toEqual(["192.0.2.9:1", "192.0.2.9:2"]);
+  });
+
   test("are probed once, and again only when they could not be identified", async () => {
     let tries = 0;
     const probes = intakeOf(async (address) => {
@@ -95,6 +104,19 @@ describe("R16 candidates", () => {
     });
     for (const port of [1, 2, 3]) probes.add(platform, { host: "192.0.2.1", port });
     expect((await probes.finish(1_000)).sort()).toEqual(["192.0.2.1:1", "192.0.2.1:3"]);
+  });
+
+  test("that wait when the grace is over are not probed", async () => {
+    let asked = 0;
+    const probes = intakeOf(async (address) => {
+      asked++;
+      await Bun.sleep(100);
+      return usual(address);
+    });
+    for (let host = 1; host <= 40; host++) probes.add(platform, { host: `192.0.2.${host}`, port: 1 });
+    await probes.finish(0);
+    await Bun.sleep(200);
+    expect(asked).toBe(16);
   });
 
   test("that never answer are waited for no longer than the grace", async () => {

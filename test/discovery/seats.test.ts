@@ -14,3 +14,15 @@ test("a seat that is given back can be taken again: what joined a device that is
   seats.giveBack(host);
   expect(seats.take("192.0.2.9")).toEqual({ instead: null });
 });
+
+test("when all are taken, the host with the most gives its last up, as long as that leaves it no fewer", () => {
+  const seats = new Seats();
+  for (let at = 1; at <= 16; at++)
+    for (let host = 1; host <= 8; host++) {
+      seats.take(`192.0.2.${host}`);
+      seats.took(`192.0.2.${host}`, `${host}/${at}`);
+    }
+  const late = Array.from({ length: 16 }, () => seats.take("192.0.2.9")?.instead ?? null);
+  const given = [16, 15].flatMap((at) => Array.from({ length: 8 }, (_, host) => `${host + 1}/${at}`));
+  expect(late).toEqual([...given.slice(0, 14), null, null]);
+});
