@@ -76,9 +76,9 @@ function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] 
     else if (!group.every((one) => isPart(one) || one.alone)) for (const { host } of group) at(host).devices.add(group);
   }
   for (const { devices, parts } of hosts.values()) {
-    const [device] = devices;
-    const anchor = device?.find((record) => !isPart(record) && !record.alone);
-    if (!device || !anchor || devices.size > 1) continue;
+    const [device = []] = devices;
+    const [anchor] = device;
+    if (!anchor || devices.size > 1) continue;
     for (const part of parts) {
       const rivals = parts.filter(({ platform }) => platform === part.platform);
       if (rivals.length > 1 || device.some((one) => conflict(one, part) || isOtherHardware(one, part))) continue;
@@ -102,7 +102,7 @@ function joinedByUser(records: readonly DeviceRecord[]): Edges {
   for (const one of records) {
     for (const id of one.joined ?? []) {
       const other = byId.get(id);
-      if (!other || other === one || edges.get(one)?.has(other)) continue;
+      if (!other) continue;
       const both = [...connectedTo(one, [edges]), ...connectedTo(other, [edges])];
       if (!both.some((record, at) => both.some((next, after) => after > at && conflict(record, next))))
         link(edges, one, other);
@@ -242,7 +242,7 @@ function dropContested(soft: Edges, joined: Edges): void {
     const own = connectedTo(one, [joined]);
     for (const candidate of candidates) {
       const company = connectedTo(candidate, [joined]);
-      const isOneOfMany = [...own, ...candidates].some((other) => conflict(candidate, other));
+      const isOneOfMany = [...candidates].some((other) => conflict(candidate, other));
       const isExcluded = company.some((member) => own.some((other) => conflict(member, other)));
       if (isOneOfMany || isExcluded) contested.push([one, candidate]);
     }

@@ -26,6 +26,7 @@ const open = (path: string) => Registry.open({ path, composition, damaged });
 const box = { host: "192.0.2.1", port: 80 };
 const elsewhere = { host: "192.0.2.2", port: 80 };
 const mac = "02:00:00:00:00:aa";
+const otherMac = "02:00:00:00:00:bb";
 
 function seen(
   platform: string,
@@ -96,9 +97,10 @@ describe("records of two platforms are one device", () => {
       "beta b",
       "gamma g",
     ]);
-    const shown = [{ mac }, { mac: "02:00:00:00:00:bb" }] as const;
+    const shown = [{ mac }, { mac: otherMac }] as const;
     expect(await after(seen("alpha", "a", same, shown[0]), seen("beta", "b", same, shown[1]))).toEqual(apart);
-    for (const weak of [{ serial: "1" }, { serial: "00000000" }, { macs: ["00:00:00:00:00:00"] }])
+    const noMacs = ["00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff"].map((one) => ({ macs: [one] }));
+    for (const weak of [{ serial: "12345" }, { serial: "00000000" }, ...noMacs])
       expect(
         await after(seen("alpha", "a", { ...weak, name: "A" }), seen("beta", "b", { ...weak, name: "B" })),
       ).toEqual(apart);
@@ -124,6 +126,15 @@ describe("records of two platforms are one device", () => {
         seen("gamma", "g", den),
       ),
     ).toEqual(["alpha a + gamma g", "beta b1", "beta b2"]);
+    // Nor does it part what agrees otherwise.
+    expect(
+      await after(
+        seen("alpha", "a", { ...den, macs: [mac] }),
+        seen("beta", "b1", { name: "Box", macs: [mac, otherMac] }),
+        seen("beta", "b2", den),
+        seen("delta", "d", { name: "D", macs: [otherMac] }),
+      ),
+    ).toEqual(["alpha a", "beta b1 + delta d", "beta b2"]);
   });
 
   test("as soon as it is known: a name that is learned later, and no longer when it has moved away", () =>
@@ -308,6 +319,33 @@ describe("what the user decides", () => {
         await registry.join(idOf(one.platform, one.sighting.identity), far.record.id);
       }
       expect(groups(registry)).toEqual(["alpha a + gamma gamma", "beta b + delta delta"]);
+    }));
+
+  test("is not undone by what agrees with a part of it alone", () =>
+    withRegistry(async (registry) => {
+      const joinedWith = async (one: Discovered, identity: string) => {
+        const far = seen("beta", identity, { name: identity, host: elsewhere.host });
+        const [here, there] = [await registry.merge(one), await registry.merge(far)];
+        await registry.join(here.record.id, there.record.id);
+      };
+      const gamma = (host?: string) => seen("gamma", "g", { name: "Den", ...(host && { host }) });
+      await joinedWith(seen("alpha", "a", { name: "Den", macs: [mac, otherMac] }), "b2");
+      await registry.merge(seen("delta", "d", { name: "D", macs: [otherMac] }));
+      await registry.merge(seen("beta", "b1", { name: "One", macs: [mac] }));
+      expect(groups(registry)).toEqual(["alpha a + beta b2 + delta d", "beta b1"]);
+      await joinedWith(gamma("192.0.2.3"), "b3");
+      await registry.merge(gamma());
+      expect(groups(registry)).toEqual(["alpha a + beta b2 + delta d", "beta b1", "beta b3 + gamma g"]);
+    }));
+
+  test("leaves out what agrees with it and with another alike", () =>
+    withRegistry(async (registry) => {
+      const { record } = await registry.merge(seen("alpha", "a", { name: "Den" }));
+      const far = await registry.merge(seen("beta", "b2", { name: "Far", host: elsewhere.host }));
+      await registry.join(record.id, far.record.id);
+      await registry.merge(seen("beta", "b1", { name: "One", macs: [mac] }));
+      await registry.merge(seen("gamma", "g", { name: "Den", macs: [mac] }));
+      expect(groups(registry)).toEqual(["alpha a + beta b2", "beta b1", "gamma g"]);
     }));
 
   test("settles what was contested", () =>

@@ -101,6 +101,8 @@ describe("what reaches a part of a device belongs", () => {
   test("to no device at another host, nor where two devices or two such parts are candidates", async () => {
     expect(await after(seen("alpha", "Den"), seen("part", "Den", {}, "192.0.2.2"))).toHaveLength(2);
     expect(await after(seen("part", "One"), seen("part", "Two"))).toHaveLength(2);
+    const shown = (one: Discovered, mac: string) => ({ ...one, mac: `02:00:00:00:00:${mac}` });
+    expect(await after(shown(seen("alpha", "Den"), "aa"), shown(seen("part", "Two"), "bb"))).toHaveLength(2);
     const [one, other] = [seen("alpha", "One"), seen("beta", "Other")];
     expect(await after(one, other, seen("part", "Third"))).toHaveLength(3);
     expect(await after(one, seen("part", "First"), seen("part", "Second"))).toHaveLength(3);
