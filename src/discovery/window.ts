@@ -20,7 +20,7 @@ export class ScanWindow {
       resolve();
     };
     this.#timer = setTimeout(this.#close, timeoutMs);
-    stop.addEventListener("abort", this.#close, { once: true });
+    stop.addEventListener("abort", this.#close);
     if (stop.aborted) this.#close();
   }
 
