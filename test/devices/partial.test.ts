@@ -79,6 +79,18 @@ describe("what reaches a part of a device belongs", () => {
     expect(await after(...two("Right", "Left", 8_090))).toEqual(apart);
     expect(await after(...two("Left", "Right", 8_080))).toEqual(apart);
     expect(await after(...two("Player", "Player", 8_080))).toHaveLength(4);
+    const [page, left, right] = [part("p1", "Player", 8_080), whole("Left", 8_080), whole("Right", 8_090)];
+    const mac = "02:00:00:00:00:aa";
+    expect(await after({ ...page, mac: "02:00:00:00:00:bb" }, { ...left, mac }, right)).toHaveLength(3);
+    await withRegistry(async (registry) => {
+      await registry.merge(right);
+      const { record } = await registry.merge(left);
+      await registry.learn(record.id, { facts: { macs: [mac] } });
+      for (const one of [seen("beta", "Left", { macs: [mac] }), page]) await registry.merge(one);
+      expect(house(registry)).toEqual(["Left: alpha Left + beta Left + p1", "Right: alpha Right"]);
+      await registry.split(record.id, "part");
+      expect(house(registry)).toContain("Left: alpha Left + beta Left");
+    });
   });
 
   test("and has one id, whichever a scan finds first; a later scan, or use, changes none", () =>
