@@ -81,7 +81,6 @@ export class RegisteredSession implements Session {
 
   /** Looks a title up once, for an app that no list has named yet. */
   learnTitle(appId: string): Promise<void> {
-    if (this.#titles.has(appId)) return Promise.resolve();
     if (this.#lookup?.appId !== appId) {
       const forget = () => {
         this.#lookup = undefined;
@@ -230,7 +229,6 @@ export function sessionWith(
     const state = await WebosState.follow(session, listener, signal);
     const opened = new RegisteredSession(session, state, new Pointer(session, platformHost), { target, titles });
     registered = opened;
-    requireOpen(session);
     const facts = readWhenRegistered(session, hello, target, signal).then(({ inputs, ...learned }) => {
       if (!session.alive) return;
       state.inputs = inputs ?? [];

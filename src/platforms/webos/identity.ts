@@ -95,10 +95,9 @@ async function readDescription(
   signal: AbortSignal,
 ): Promise<Pick<Facts, "name" | "model">> {
   const none = { name: null, model: null };
-  const port = Number(announced?.["port"]);
-  const path = announced?.["path"];
-  if (!port || path === undefined || !/^\/[\x21-\x7e]*$/.test(path)) return none;
-  const http = new DeviceHttp({ address: { host, port }, platformHost });
+  const { port, path } = announced ?? {};
+  if (path === undefined) return none;
+  const http = new DeviceHttp({ address: { host, port: Number(port) }, platformHost });
   try {
     const answer = await http.read(path, signal);
     if (answer.status !== 200) return none;

@@ -46,7 +46,6 @@ export class Pointer {
 
   close(): void {
     this.#line?.destroy();
-    this.#line = undefined;
   }
 
   #open(signal: AbortSignal): Promise<WebSocketConnection> {

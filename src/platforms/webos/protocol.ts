@@ -1,6 +1,6 @@
 /** Messages of LG webOS, read and written. Pure. Facts and their evidence: protocols/smart-tvs.md, by section. */
 import { ZapdError } from "../../api/errors.ts";
-import { flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
+import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { MediaItem, PlatformApp, PlatformChannel, Playback, Power } from "../platform.ts";
 import { webosServices } from "./services.ts";
@@ -211,16 +211,15 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
 
 /** `com.webos.media/getForegroundAppInfo` (2.4). It has neither position nor title. */
 export function readMedia(payload: Payload): Playback | null {
-  const [first] = Array.isArray(payload["foregroundAppInfo"]) ? payload["foregroundAppInfo"] : [];
-  const status = isJson(first) ? statuses.get(text(first["playState"])?.toLowerCase() ?? "") : undefined;
+  const [first] = listOf(payload, "foregroundAppInfo", 1);
+  const status = statuses.get(text(first?.["playState"])?.toLowerCase() ?? "");
   return status === undefined ? null : { status, position_ms: null, duration_ms: null, live: null, title: null };
 }
 
 /** `connectionmanager/getinfo`: the wired address first. A TV wakes only by the one in use, so packets go to both. */
 export function readMacs(payload: Payload): string[] {
   const macs = ["wiredInfo", "wifiInfo"].flatMap((name) => {
-    const info = payload[name];
-    const mac = isJson(info) ? readMac(info["macAddress"]) : null;
+    const mac = readMac(asJson(payload[name])["macAddress"]);
     return mac === null ? [] : [mac];
   });
   return [...new Set(macs)];

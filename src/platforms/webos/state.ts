@@ -167,9 +167,8 @@ export class WebosState {
   }
 
   get power(): Power {
-    const payload = this.#payload("power");
-    const power = payload && readPower(payload).power;
-    if (power) return power;
+    const { power } = readPower(this.#payload("power") ?? {});
+    if (power !== null) return power;
     // webOS 2 does not report its power; its foreground app is empty while it is off (2.4).
     const app = this.#payload("app");
     return app === null ? "unknown" : app["appId"] === "" ? "standby" : "on";
@@ -180,8 +179,7 @@ export class WebosState {
   }
 
   get isScreenOn(): boolean {
-    const payload = this.#payload("power");
-    return payload === null || readPower(payload).screen;
+    return readPower(this.#payload("power") ?? {}).screen;
   }
 
   /** The id of the foreground app, `null` for the home screen. */

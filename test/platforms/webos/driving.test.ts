@@ -4,7 +4,7 @@ import type { Key } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
 import { until } from "../../support/http-device.ts";
 import { turnOn } from "../../support/platform-host.ts";
-import { failure, never, passing, press, state, tidy } from "../harness.ts";
+import { cleanups, failure, never, passing, press, state, tidy } from "../harness.ts";
 import { line, wordedLine } from "./harness.ts";
 
 const passed = passing();
@@ -172,6 +172,34 @@ describe("power", () => {
     await turnOn(one.connection, one.target, never, true);
     expect(await one.connection.apps?.launch?.("netflix", {}, never)).toBe(true);
   }, 60_000);
+
+  test("whether it is on is asked each time; without a report of its power, its foreground app tells", async () => {
+    const none = { returnValue: false, errorText: "404 no such service or method" };
+    const answers = { getPowerState: none, getForegroundAppInfo: { appId: "netflix" } };
+    const one = await wordedLine(answers);
+    for (const appId of ["netflix", ""]) {
+      answers.getForegroundAppInfo = { appId };
+      expect(await one.connection.power?.isOn(never)).toBe(appId !== "");
+    }
+  });
+
+  test("one in standby that no packet can wake gets its POWER button, once, while it wakes", async () => {
+    const buttons: string[] = [];
+    const remote = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+      websocket: { message: (_socket, message) => void buttons.push(String(message)) },
+    });
+    cleanups.push(() => remote.stop(true));
+    const socketPath = `ws://127.0.0.1:${remote.port}/`;
+    const one = await wordedLine({
+      getPowerState: { state: "Active Standby" },
+      getPointerInputSocket: { socketPath },
+    });
+    for (let round = 0; round < 2; round++) await one.connection.power?.on?.(never);
+    expect(buttons).toEqual(["type:button\nname:POWER\n\n"]);
+  });
 
   test("a button that the TV does not read, which has answered before, is not confirmed", async () => {
     const one = await line();

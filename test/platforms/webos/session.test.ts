@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../../src/api/errors.ts";
 import type { PlatformState, Power } from "../../../src/platforms/platform.ts";
 import { webos } from "../../../src/platforms/webos/adapter.ts";
+import { RegisteredSession } from "../../../src/platforms/webos/connection.ts";
 import type { WebosMemory, WebosSecret } from "../../../src/platforms/webos/memory.ts";
 import { Pointer } from "../../../src/platforms/webos/pointer.ts";
 import { WebosSession } from "../../../src/platforms/webos/session.ts";
@@ -196,6 +197,35 @@ test("the path of the socket for buttons is not sent to another certificate", as
   expect(heads).toEqual([]);
 });
 
+test("a socket for buttons that opens when the session is over is closed", async () => {
+  const set = wordedSet(() => {});
+  cleanups.push(set.stop);
+  const { host, port } = set;
+  let alive = true;
+  const session = {
+    get alive() {
+      return alive;
+    },
+    endpoint: { host },
+    async request() {
+      alive = false;
+      return { socketPath: `ws://${host}:${port}/` };
+    },
+  };
+  const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
+  expect((await failure(pointer.press("HOME", never))).code).toBe("device_unreachable");
+  await until("it is closed", () => set.connections.open === 0);
+});
+
+test("R14 a session that has slept with the machine is asked before a command, whatever it sent last", async () => {
+  const polled: string[] = [];
+  const session = { sinceMessageMs: 0, silentForMs: 60_000, timeoutMs: 1_000, ping() {} };
+  const state = { isStale: () => false, poll: async (topic: string) => polled.push(topic) };
+  const parts = [session, state, {}, {}] as unknown as ConstructorParameters<typeof RegisteredSession>;
+  await new RegisteredSession(...parts).requireAlive(never);
+  expect(polled).toEqual(["power"]);
+});
+
 describe.concurrent("state", () => {
   test.each(["2018", "2021", "2023"] as const)(
     "volume, mute, app, input and playback as they are pushed (%s)",
@@ -254,6 +284,28 @@ describe.concurrent("state", () => {
     await until("it is told", () => one.told.states.some(({ app }) => app?.name === "Web Browser"));
   });
 
+  test("after a command, what the TV fails to report is unknown, and asked for again", async () => {
+    const answers: Record<string, object | null> = { getVolume: { volume: 10 } };
+    const one = await wordedLine(answers, 1_000);
+    expect((await state(one)).volume?.level).toBe(10);
+    // One that misses a question now and then is asked again each time.
+    for (const failing of [{ returnValue: false, errorText: "500 Application error" }, null, null]) {
+      await one.connection.volume?.mute?.(true, never);
+      answers["getVolume"] = failing;
+      expect((await state(one)).volume).toBeNull();
+      answers["getVolume"] = { volume: 20 };
+      expect((await state(one)).volume?.level).toBe(20);
+    }
+  });
+
+  test("what a TV refuses to report is not waited for, and confirms nothing", async () => {
+    const one = await wordedLine({
+      getForegroundAppInfo: { returnValue: false, errorText: "401 insufficient permissions" },
+    });
+    expect((await state(one)).app).toBeNull();
+    expect(one.connection.state?.showsPlayback).toBe(false);
+  });
+
   test("a list of apps takes the place of the one before, so that titles do not pile up", async () => {
     const answers = {
       getForegroundAppInfo: { appId: "com.example.app" },
@@ -300,6 +352,21 @@ describe.concurrent("state", () => {
     });
     const pushed = await WebosState.follow(session, { changed() {}, goingOff() {}, title: () => null }, never);
     await pushed.poll("volume", never);
+    expect(pushed.volumePayload).toMatchObject({ volume: 7 });
+  });
+
+  test("a push counts although the question that came before it goes unanswered", async () => {
+    let subscription = "";
+    let isSilent = false;
+    const session = await sessionWith(({ id, type, word }, say) => {
+      if (word !== "getVolume") return say({ state: "Active" });
+      if (type === "subscribe") subscription = id;
+      say({ volume: isSilent ? 7 : 10 }, isSilent ? subscription : id);
+    });
+    const pushed = await WebosState.follow(session, { changed() {}, goingOff() {}, title: () => null }, never);
+    pushed.invalidate();
+    isSilent = true;
+    await pushed.refresh(never);
     expect(pushed.volumePayload).toMatchObject({ volume: 7 });
   });
 
