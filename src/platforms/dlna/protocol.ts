@@ -15,8 +15,8 @@ const rendererType = /^urn:schemas-upnp-org:device:MediaRenderer:\d+$/;
 
 export function readSearchAnswer(answer: SsdpAnswer): Lead | null {
   const { headers } = answer;
-  const types = [headers.get("st") ?? "", ...(headers.get("usn")?.split("::").slice(1) ?? [])];
-  return types.some((type) => rendererType.test(type.trim())) ? locationOf(answer) : null;
+  const types = [headers.get("st") ?? "", ...(headers.get("usn")?.split("::") ?? [])];
+  return types.some((type) => rendererType.test(type)) ? locationOf(answer) : null;
 }
 
 function pageOf(url: string | null, { host }: Address): number | null {
@@ -149,7 +149,7 @@ export function readPosition(status: Playback["status"], position: SoapValues): 
  */
 export function readTime(text: string | undefined): number | null {
   const [, hours, minutes, seconds, part = "0", of] =
-    /^(\d{1,5}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9})(?:\/([1-9]\d{0,8}))?)?$/.exec(text?.trim() ?? "") ?? [];
+    /^(\d{1,5}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9})(?:\/([1-9]\d{0,8}))?)?$/.exec(text ?? "") ?? [];
   if (hours === undefined) return null;
   const whole = (Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds);
   const fraction = of === undefined ? Number(`0.${part}`) : Number(part) / Number(of);
@@ -167,7 +167,7 @@ export function timeOf(ms: number): string {
 function readItem(didl: string): (name: string) => string | null {
   let fields: ReturnType<typeof readXml>["children"] = [];
   try {
-    if (didl.includes("<")) fields = readXml(didl, "didl-lite").children[0]?.children ?? [];
+    fields = readXml(didl, "didl-lite").children[0]?.children ?? [];
   } catch {}
   return (wanted) => fields.find(({ name }) => name.split(":").at(-1) === wanted)?.text.slice(0, 512) || null;
 }

@@ -17,6 +17,7 @@ import {
   readTransport,
   timeOf,
   typeFor,
+  usualRange,
 } from "../../../src/platforms/dlna/protocol.ts";
 import { readXml } from "../../../src/transport/xml.ts";
 
@@ -58,6 +59,7 @@ describe("an answer to the search", () => {
     const location = `LOCATION: http://${source}:1400/xml`;
     const usn = (what: string) => [`ST: ${what}`, `USN: uuid:RINCON_1::${what}`, location];
     expect(judge(usn(`${type}3`))).not.toBeNull();
+    expect(judge(["ST: ssdp:all", `USN: uuid:RINCON_1::${type}1`, location])).not.toBeNull();
     for (const other of ["upnp:rootdevice", "urn:schemas-upnp-org:device:MediaServer:1", `${type}x`])
       expect(judge(usn(other))).toBeNull();
     expect(judge(usn("urn:schemas-upnp-org:service:AVTransport:1"))).toBeNull();
@@ -160,6 +162,22 @@ describe("a description", () => {
     expect(read(zone).facts.name).toBe("Den");
   });
 
+  test("tells TV, soundbar and player apart", () => {
+    const kindOf = (model: string) =>
+      read(described("").replace("<UDN>", `<modelName>${model}</modelName><UDN>`)).facts.kind;
+    const models = ["Samsung TV DMR", "Sound Bar 5", "Wireless Speaker", "MTV Box", "gmediarender"];
+    expect(models.map(kindOf)).toEqual(["tv", "soundbar", "soundbar", "player", "player"]);
+  });
+
+  test("names the port of its page, where that is at its own address", () => {
+    const pageOf = (url: string) =>
+      read(described("").replace("<UDN>", `<presentationURL>${url}</presentationURL><UDN>`)).page;
+    const urls = ["", ":8080", ":49152/page"].map((rest) => `http://${source}${rest}`);
+    expect(urls.map(pageOf)).toEqual([80, 8_080, 49_152]);
+    for (const other of ["", "/page", `https://${source}:8080/`, "http://192.168.1.99:8080/"])
+      expect([other, pageOf(other)]).toEqual([other, null]);
+  });
+
   test("its memory survives storage, and nothing of another shape is read", () => {
     const { memory } = read(described(services("/c")));
     expect(dlnaMemory.parse(memory)).toEqual(memory);
@@ -195,13 +213,14 @@ test("the actions of services, and invalid ranges", () => {
     actions: ["Play"],
     seeks: false,
   });
-  expect(readTransport(scpd(["Seek"])).seeks).toBe(true);
+  for (const document of [scpd(["Seek"]), scpd(["Seek"], modes("TRACK_NR", "REL_TIME"))])
+    expect(readTransport(document).seeks).toBe(true);
 });
 
 test("times in the forms of three stacks, and invalid ones", () => {
   const times = { "0:02:00": 120_000, "00:02:00": 120_000, "0:02:00.032": 120_032, "100:00:01": 360_001_000 };
   for (const [text, ms] of Object.entries(times)) expect([text, readTime(text)]).toEqual([text, ms]);
-  const parts = { "0:00:05.5": 5_500, "0:00:05.1/2": 5_500, "0:00:05.0/1": 5_000 };
+  const parts = { "0:00:05.5": 5_500, "0:00:05.1/2": 5_500, "0:00:05.1/3": 5_333 };
   for (const [text, ms] of Object.entries(parts)) expect([text, readTime(text)]).toEqual([text, ms]);
   for (const text of ["0:00:05.1/0", "", "NOT_IMPLEMENTED", "2147483647", "-1:00:00", "1:2", "x", undefined])
     expect(readTime(text)).toBeNull();
@@ -213,22 +232,26 @@ test("a press of a volume key always has an effect, by the device's step where t
   const pressed = (level: number, by: 1 | -1) => ownVolume(pressedLevel(level, by, coarse), coarse);
   expect([pressed(50, 1), pressed(52, 1), pressed(50, -1), pressed(100, 1), pressed(0, -1)]).toEqual([6, 6, 4, 10, 0]);
   expect([1, -1].map((by) => pressedLevel(50, by as 1 | -1, { min: 0, max: 100, step: 1 }))).toEqual([52, 48]);
+  expect([pressedLevel(99, 1, usualRange), pressedLevel(1, -1, usualRange)]).toEqual([100, 0]);
+  expect(pressedLevel(50, 1, { min: 0, max: 50, step: 5 })).toBe(60);
 });
 
 test("a volume converts between any range and 0 to 100, within bounds", () => {
   const range = { min: 10, max: 40, step: 5 };
   expect([0, 17, 50, 100].map((level) => ownVolume(level, range))).toEqual([10, 15, 25, 40]);
-  expect([0, 10, 25, 40, 99].map((own) => levelOf(own, range))).toEqual([0, 0, 50, 100, 100]);
-  expect(ownVolume(100, { min: 0, max: 30, step: 7 })).toBeLessThanOrEqual(30);
+  expect([0, 10, 17, 25, 40, 99].map((own) => levelOf(own, range))).toEqual([0, 0, 23, 50, 100, 100]);
+  expect(ownVolume(100, { min: 0, max: 30, step: 4 })).toBeLessThanOrEqual(30);
 });
 
 test("actions with escaped commas, and types by the names that a device lists", () => {
   const said = new Map([["Actions", "Pause,Stop,X_DLNA_PS=-1\\,1/2\\,2, SEEK "]]);
   expect([...readActions(said)]).toEqual(["pause", "stop", "x_dlna_ps=-1\\,1/2\\,2", "seek"]);
-  const sink = "http-get:*:audio/x-flac:DLNA.ORG_PN=X,http-get:*:audio/l16;rate=44100:*,rtsp:*:video/x-mkv:*";
+  expect(readActions(new Map()).size).toBe(0);
+  const sink = "http-get:*:audio/x-flac:DLNA.ORG_PN=X, http-get:*:Audio/WAVE;rate=44100:*,rtsp:*:video/x-mkv:*";
   expect(typeFor("audio/flac", sink)).toBe("audio/x-flac");
   expect(typeFor("video/x-matroska", sink)).toBe("video/x-matroska");
   expect(typeFor("audio/flac", "")).toBe("audio/flac");
+  expect(typeFor("Audio/WAV", sink)).toBe("audio/wave");
 });
 
 test("metadata of what plays: title, and performer or creator; unreadable metadata is ignored", () => {
@@ -270,4 +293,5 @@ test("metadata for a file is valid XML for any name, with type, title, picture a
   const untitled = describeItem({ ...item, title: null, image: null, mime: null });
   expect(untitled).toContain("<dc:title>a b.mp3</dc:title><upnp:class>object.item.videoItem</upnp:class><res");
   expect(untitled).toContain("http-get:*:*:");
+  expect(describeItem({ ...item, url: "http://192.0.2.7/", title: null })).toContain("<dc:title>http://192.0.2.7/<");
 });
