@@ -35,7 +35,7 @@ export function readReceiver(message: Json) {
   const control = castMemory.shape.volume.safeParse(controlType).data ?? null;
   return {
     /** The app that is cast to it; `null` while it idles. */
-    running: readRunning(listOf(status, "applications", 1)[0]),
+    running: readRunning(listOf(status, "applications", 1)[0] ?? {}),
     level: typeof level === "number" && level >= 0 && level <= 1 ? level : null,
     muted: flag(muted),
     step: typeof stepInterval === "number" && stepInterval > 0 && stepInterval <= 1 ? stepInterval : usualStep,
@@ -49,9 +49,9 @@ export type Receiver = Readonly<ReturnType<typeof readReceiver>>;
 
 const usualStep = 0.05;
 
-function readRunning(application: Json | undefined): Running | null {
-  const appId = text(application?.["appId"]);
-  if (!application || appId === null || application["isIdleScreen"] === true || appId === backdrop) return null;
+function readRunning(application: Json): Running | null {
+  const appId = text(application["appId"]);
+  if (appId === null || application["isIdleScreen"] === true || appId === backdrop) return null;
   const universal = text(application["universalAppId"]);
   const { namespaces: listed } = application;
   // Not all name what the app speaks; one that speaks no media leaves the first request unanswered.
@@ -123,7 +123,7 @@ export function readMedia(message: Json, before: Media | null, now = performance
     sessionId: mediaSessionId,
     status,
     isLoading,
-    positionMs: seconds === null ? null : Math.max(0, seconds * 1_000),
+    positionMs: seconds === null ? null : seconds * 1_000,
     rate: number(report["playbackRate"]) ?? 1,
     commands: number(report["supportedMediaCommands"]) ?? same?.commands ?? null,
     at: now,

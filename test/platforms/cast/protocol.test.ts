@@ -115,6 +115,20 @@ describe("RECEIVER_STATUS", () => {
     ]);
   });
 
+  test("an app that runs under another id on this device is known by both", () => {
+    const { universalAppId, ...own } = { ...youtube, appId: "AAAAAAAA", universalAppId: youtube.appId };
+    const { running } = receiver({ applications: [{ ...own, universalAppId, displayName: "" }] });
+    expect(running).toMatchObject({ ids: ["AAAAAAAA", "233637DE"], app: { id: "youtube", name: "AAAAAAAA" } });
+    expect(receiver({ applications: [own] }).running?.ids).toEqual(["AAAAAAAA"]);
+  });
+
+  test("a step that is none is the usual one", () => {
+    const steps = [0.02, 1, 0, -1, 2, "x", undefined].map(
+      (stepInterval) => receiver({ volume: { stepInterval } }).step,
+    );
+    expect(steps).toEqual([0.02, 1, 0.05, 0.05, 0.05, 0.05, 0.05]);
+  });
+
   test("values of the wrong type are ignored", () => {
     for (const status of [
       null,
@@ -166,6 +180,11 @@ describe("MEDIA_STATUS", () => {
       position_ms: 12_500,
     });
     expect(playing(read({ playbackRate: 2 }), 1_000)).toMatchObject({ position_ms: 14_500, rate: 2 });
+    expect(playing(read({ playbackRate: -2 }, null, 500), 9_000)?.position_ms).toBe(0);
+    expect(playing(read({ playbackRate: undefined }, null, 500), 1_000)?.position_ms).toBe(13_000);
+    expect(playing(read({ playbackRate: 2, playerState: "PAUSED", currentTime: 1.2344 }))).not.toHaveProperty("rate");
+    expect(playing(read({ currentTime: 1.2344 }))?.position_ms).toBe(1_234);
+    expect(playing(read({ currentTime: undefined }))?.position_ms).toBeNull();
   });
 
   test("what is left out has not changed, within one media session", () => {
@@ -175,15 +194,24 @@ describe("MEDIA_STATUS", () => {
       artist: "A Singer",
       duration_ms: 60_200,
     });
-    const another = { metadata: { title: "Another", albumArtist: "A Choir" } };
-    expect(playing(read({ media: another }, first))).toMatchObject({ artist: "A Choir", artwork: false });
+    expect(read({ supportedMediaCommands: undefined }, first)?.commands).toBe(274_447);
+    const another = { metadata: { songName: "Another", albumArtist: "A Choir" } };
+    expect(playing(read({ media: another }, first))).toMatchObject({
+      title: "Another",
+      artist: "A Choir",
+      artwork: false,
+      live: null,
+    });
     expect(playing(read({ media: undefined, mediaSessionId: 5 }, first))?.title).toBeNull();
   });
 
   test("a live stream has no length and no position", () => {
     const live = { ...media.media, streamType: "LIVE", duration: null };
     expect(playing(read({ media: live }))).toMatchObject({ live: true, duration_ms: null, position_ms: null });
-    expect(playing(read({ media: { ...live, duration: -1 } }))?.duration_ms).toBeNull();
+    for (const duration of [-1, 0]) expect(playing(read({ media: { ...live, duration } }))?.duration_ms).toBeNull();
+    // One that can be rewound has both, and a file may not tell its length.
+    expect(playing(read({ media: { ...live, duration: 60 } }))).toMatchObject({ live: true, position_ms: 12_500 });
+    expect(playing(read({ media: { ...live, streamType: "BUFFERED" } }))?.position_ms).toBe(12_500);
   });
 
   test("nothing is loaded: an empty list, an idle player, and invalid ones", () => {
