@@ -13,7 +13,7 @@ interface AppRow {
   readonly content?: string;
 }
 
-const apps: Readonly<Record<string, AppRow>> = {
+const rows: Readonly<Record<string, AppRow>> = {
   "com.netflix.ninja": {
     service: "netflix",
     link: "https://www.netflix.com/title",
@@ -50,13 +50,15 @@ const apps: Readonly<Record<string, AppRow>> = {
   },
 };
 
+const apps: ReadonlyMap<string, AppRow> = new Map(Object.entries(rows));
+
 export const androidServices: ReadonlyMap<string, ServiceId> = new Map(
-  Object.entries(apps).map(([id, { service }]) => [id, service]),
+  [...apps].map(([id, { service }]) => [id, service]),
 );
 
 /** An app; an unknown one is named by its package. */
 export function appOf(platformId: string): PlatformApp {
-  const id = rowOf(platformId)?.service;
+  const id = apps.get(platformId)?.service;
   const name = id === undefined ? platformId : serviceNames[id];
   return { platformId, name, type: "app", version: null, ...(id !== undefined && { id }) };
 }
@@ -64,7 +66,7 @@ export function appOf(platformId: string): PlatformApp {
 /** The link that opens an app, or one item in it; `null` where no such link is known. */
 export function linkOf(id: string, content: string | null): string | null {
   if (isLink(id)) return content === null ? id : null;
-  const row = rowOf(id);
+  const row = apps.get(id);
   if (content !== null && isLink(content)) return content;
   if (content !== null) return row?.content?.replace("{}", encodeURIComponent(content)) ?? null;
   return row?.link ?? `market://launch?id=${id}`;
@@ -73,11 +75,7 @@ export function linkOf(id: string, content: string | null): string | null {
 /** The packages that an id may bring to the screen; none where that is not known. */
 export function packagesOf(id: string): readonly string[] {
   const site = (link: string) => link.split("/", 3).join("/");
-  return isLink(id) ? Object.keys(apps).filter((one) => site(apps[one]?.link ?? "") === site(id)) : [id];
-}
-
-function rowOf(id: string): AppRow | undefined {
-  return Object.hasOwn(apps, id) ? apps[id] : undefined;
+  return isLink(id) ? [...apps].flatMap(([one, { link }]) => (site(link) === site(id) ? [one] : [])) : [id];
 }
 
 /** A scheme and `://`, so that no app name is taken for a link. */

@@ -77,17 +77,21 @@ describe("messages to a TV", () => {
 
   test("numbers of any size survive encoding", () => {
     fc.assert(
-      fc.property(fc.nat(2 ** 31 - 1), fc.string({ unit: "binary", minLength: 1, maxLength: 60 }), (number, text) => {
-        const frame = frameOf({ 1: number, 90: { 7: text }, 3: false });
-        const head = readHead(frame);
-        const said = new Message(frame.subarray(head?.head));
-        expect([head?.body, said.number(1), said.message(90)?.text(7), said.number(3)]).toEqual([
-          frame.length - (head?.head ?? 0),
-          number,
-          Buffer.from(text).toString(),
-          0,
-        ]);
-      }),
+      fc.property(
+        fc.nat(2 ** 31 - 1),
+        fc.string({ unit: "binary", minLength: 1, maxLength: 300, size: "max" }),
+        (number, text) => {
+          const frame = frameOf({ 1: number, 90: { 7: text }, 3: false });
+          const head = readHead(frame);
+          const said = new Message(frame.subarray(head?.head));
+          expect([head?.body, said.number(1), said.message(90)?.text(7), said.number(3)]).toEqual([
+            frame.length - (head?.head ?? 0),
+            number,
+            Buffer.from(text).toString(),
+            0,
+          ]);
+        },
+      ),
     );
   });
 });
@@ -205,11 +209,12 @@ describe("what zapd makes of it", () => {
     expect(linkOf("com.plexapp.android", "plex://play/7")).toBe("plex://play/7");
     expect(linkOf("org.example.app", null)).toBe("market://launch?id=org.example.app");
     expect(linkOf("https://www.youtube.com/watch?v=1", null)).toBe("https://www.youtube.com/watch?v=1");
+    expect(linkOf("https://www.youtube.com", "1")).toBeNull();
     expect(packagesOf("https://www.youtube.com/watch?v=1")).toEqual([youtube]);
     expect(packagesOf("https://example.org/")).toEqual([]);
     expect(packagesOf("org.example.app")).toEqual(["org.example.app"]);
     for (const id of ["org.example.app", "plex://", "https://a.b/c?d=e"]) expect(isAndroidAppId(id)).toBe(true);
-    for (const id of ["netflx", "a.b c", "https://a b", "constructor", "..", "x://\n"])
+    for (const id of ["netflx", "a.b c", "https://a b", "constructor", "..", "x://\n", `a.${"b".repeat(127)}`])
       expect(isAndroidAppId(id)).toBe(false);
   });
 
