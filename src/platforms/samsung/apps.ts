@@ -44,7 +44,7 @@ export class Apps {
   /** The app on the screen; `null` for the home screen, and for apps that have no status. */
   async current(signal: AbortSignal): Promise<PlatformApp | null> {
     const known = this.#target.memory.apps ?? (await this.#probe(signal));
-    if (!this.#target.memory.apps) this.#emit({ type: "facts", memory: { apps: [...known] } });
+    if (!this.#target.memory.apps) this.#emit({ type: "facts", memory: { apps: known } });
     const ids = known.filter(({ native }) => !native).map(({ id }) => id);
     const last = this.#last;
     if (last !== null && (await this.#rest.app(last, signal))?.visible) return this.#app(last, known);
@@ -84,7 +84,6 @@ export class Apps {
     const isClosed = async () => !(await this.#isShown(app.platformId, signal));
     if (!(await until(isClosed, { timeoutMs: closedTimeoutMs, everyMs: 200, signal })))
       throw noEffect("accepted the command, but still shows the app");
-    this.#last = null;
     return app;
   }
 

@@ -117,13 +117,13 @@ export interface AppStatus {
 /** `GET /api/v2/applications/<id>` (3.3). */
 export function readAppStatus(id: string, body: string): AppStatus {
   const status = asJson(readJson(body));
-  return { app: appOf(id, text(status["name"]), text(status["version"])), visible: isTrue(status["visible"]) };
+  return { app: appOf(id, text(status["name"])), visible: isTrue(status["visible"]) };
 }
 
-export function appOf(platformId: string, name: string | null, version: string | null = null): PlatformApp {
+export function appOf(platformId: string, name: string | null): PlatformApp {
   const id = samsungServices.get(platformId);
   const known = knownApps.find(([one]) => one === platformId)?.[2];
-  return { platformId, name: name ?? known ?? platformId, type: "app", version, ...(id !== undefined && { id }) };
+  return { platformId, name: name ?? known ?? platformId, type: "app", version: null, ...(id !== undefined && { id }) };
 }
 
 export type ListedApp = NonNullable<SamsungMemory["apps"]>[number];

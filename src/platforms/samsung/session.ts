@@ -253,7 +253,6 @@ export function remoteOf(
     }
     if (admission?.by === "error") throw encrypted();
     if (admission?.by === "unauthorized") {
-      lastToken = null;
       await secret.drop();
       throw accessRevoked();
     }

@@ -10,7 +10,7 @@ import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
-import { cleanups, failure, never, passing, press, state, tidy } from "../harness.ts";
+import { cleanups, failure, lineTo, never, passing, press, state, tidy } from "../harness.ts";
 import { type Line, line, startSamsung, taken, token } from "./harness.ts";
 
 const passed = passing();
@@ -322,6 +322,15 @@ describe.concurrent("access", () => {
     expect(one.kept()?.certificate).toBe(one.set.fingerprint);
   });
 
+  test("is known with the first read where the token is all that was kept", async () => {
+    const set = await startSamsung();
+    const lead = { host: set.host, port: set.ports.secure ?? 0 };
+    const one = await lineTo(samsung, set, { lead, given: (certificate) => ({ token, certificate }) });
+    expect(one.target.facts.access).toBeNull();
+    await state(one);
+    expect(one.target.facts.access).toBe("full");
+  });
+
   test("ends when the TV refuses the token: the error says so, and the token is dropped", async () => {
     const one = await line({ tokens: ["99999999"], prompt: "deny" });
     const error = await failure(press(one, "home"));
@@ -426,6 +435,7 @@ describe.concurrent("without a token", () => {
       app: { name: "Netflix" },
       volume: { level: 12, muted: false },
     });
+    expect(one.target.facts.access).toBeNull();
     expect(await one.connection.apps?.launch?.("111299001912", {}, never)).toBe(true);
     expect(await one.connection.apps?.stop?.(never)).toMatchObject({ id: "youtube" });
     for (const work of [press(one, "home"), one.connection.text?.type("a", never)])
