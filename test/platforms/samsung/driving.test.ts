@@ -206,6 +206,23 @@ describe("prompts and deadlines", () => {
     expect([one.set.state.power, one.target.memory.prompted]).toEqual(["on", undefined]);
   });
 
+  test("a TV that is not paired is not connected to be turned on: only a packet may wake it", async () => {
+    const one = await line({}, null);
+    await one.set.powerOff();
+    const error = await failure(one.connection.power?.on?.(never) ?? Promise.resolve());
+    expect([error.code, reasonOf(error), one.set.state.channels.most]).toEqual(["device_unreachable", "asleep", 0]);
+  });
+
+  test("a TV that answers in standby, and does not report its power, is taken to be off", async () => {
+    const one = await line({ year: 2016, tokens: ["zapd"] });
+    const off = one.connection.power?.off?.(never);
+    await until("the key has come", () => taken(one.set).length === 1);
+    await Bun.sleep(400);
+    passed.ms += 7_000;
+    await off;
+    expect(one.told.ended).toEqual(["going_off"]);
+  });
+
   test("a TV that sends no first event times out", async () => {
     const one = await line({ traits: { silent: true } }, undefined, 800);
     const begun = performance.now();
