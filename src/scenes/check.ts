@@ -27,7 +27,8 @@ import type { Command, Plan, Planned, StepOperation } from "./plan.ts";
 export interface SceneSource {
   /** `null` for steps from a request. */
   readonly name: string | null;
-  readonly value: unknown;
+  /** `null` where the text could not be parsed at all. */
+  readonly value: Fields | null;
   /** Finds the line of a value in the text; `null` where the scene is not a text. */
   readonly lineOf: ((path: Path) => number | null) | null;
   /** The device of steps that name none, in place of the one in the scene. */
@@ -101,9 +102,7 @@ class Check {
 
   run(): Checked {
     const { value, name, isBroken } = this.#source;
-    const scene = isObject(value) ? value : {};
-    if (!isObject(value) && !isBroken)
-      this.#report([], "is not a scene", `Such as ${this.#example("steps", [{ key: "home" }])}`);
+    const scene = value ?? {};
     this.#checkFields([], scene, sceneFields, "a scene");
     const isValid = (field: "about" | "device" | "on_error") =>
       this.#isValid([], scene, field, SceneInput.shape[field]);
@@ -164,16 +163,12 @@ class Check {
 
   /** Whether a field is absent or valid; otherwise reports it. */
   #isValid(path: Path, fields: Fields, field: string, schema: z.ZodType): boolean {
-    if (fields[field] === undefined) return true;
-    const { success, error } = schema.safeParse(fields[field], { reportInput: true });
-    if (success) return true;
-    const [issue] = error.issues;
-    if (!issue) return false;
-    const at = issue.path.map((part) => (typeof part === "number" ? part : String(part)));
+    const issue = schema.safeParse(fields[field], { reportInput: true }).error?.issues[0];
+    if (!issue) return true;
     const [example] = (schema.meta()?.["examples"] ?? []) as readonly unknown[];
     const hasOwnMessage = issue.code === "invalid_union" || issue.code === "invalid_value";
     this.#report(
-      [...path, field, ...at],
+      [...path, field, ...(issue.path as Path)],
       hasOwnMessage ? issue.message : reasonOf(issue),
       `Such as ${this.#example(field, example)}`,
     );
@@ -291,7 +286,7 @@ class Check {
   #defaultDevices(path: Path): readonly Device[] {
     if (this.#defaults) return this.#defaults.devices;
     const { value, device } = this.#source;
-    const own = device ?? (isObject(value) ? value["device"] : undefined);
+    const own = device ?? value?.["device"];
     // The device of a request has no line in the file.
     const place = device !== undefined ? ["device of the call"] : own === undefined ? path : ["device"];
     this.#defaults = { devices: this.#find(place, [own ?? "default"].flat()) };
@@ -305,7 +300,7 @@ class Check {
       const at = words.length > 1 ? [...path, index] : path;
       const find = () => (isGroup || meansGroup(word) ? this.#devices.group(word) : [this.#devices.find(word)]);
       const found = this.#tryRead(at, find) ?? [];
-      const [twice] = words.length > 1 ? found.filter((one) => all.has(one)) : [];
+      const twice = found.find((one) => all.has(one));
       if (twice) this.#report(at, `means ${twice.record.name}, which is already in the list`, "Leave it out");
       for (const one of found) all.add(one);
     }
@@ -337,8 +332,7 @@ class Check {
   /** Checks a body by the schema of its operation. `isTable`: the step has it field by field. */
   #command(path: Path, operation: StepOperation, body: object, isTable = false): Command {
     const { body: schema }: Operation = operations[operation];
-    const checked = schema?.safeParse(body, { reportInput: true });
-    const [issue] = checked?.error?.issues ?? [];
+    const issue = schema?.safeParse(body, { reportInput: true }).error?.issues[0];
     const field = String(path.at(-1));
     const [example] = (Step.shape[field as "launch"].meta()?.["examples"] ?? []) as readonly unknown[];
     const at = isTable ? [...path, ...(issue?.path ?? []).map(String)] : path;
@@ -458,7 +452,7 @@ class Check {
     const at = [...path, "parallel"];
     const above = `${common.at}.parallel.`;
     const isList = Array.isArray(raw) && raw.length > 0;
-    if (!isList) this.#steps(at, Array.isArray(raw) ? raw : null, above);
+    if (!isList) this.#steps(at, raw, above);
     const branches = (isList ? raw : []).map((one: unknown, index) =>
       Array.isArray(one)
         ? this.#steps([...at, index], one, `${above}${index + 1}.`)
@@ -566,5 +560,5 @@ function describePath(path: Path): string {
     else if (typeof path[at - 1] === "number") steps.push(String(part + 1));
     else if (fields.length > 0) fields.push(String(part + 1));
   }
-  return [steps.join(", "), fields.join(" ")].filter((text) => text !== "").join(": ") || "scene";
+  return [steps.join(", "), fields.join(" ")].filter((text) => text !== "").join(": ");
 }

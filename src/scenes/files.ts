@@ -79,7 +79,7 @@ export function scenesIn(folder: string): string[] {
  * mistakes are found too.
  */
 export function readScene(source: string, name: string | null): SceneSource {
-  const lines = source.replace(/^\ufeff/, "").split("\n");
+  const lines = source.split("\n");
   const mistakes: Mistake[] = [];
   while (mistakes.length < maxBrokenLines) {
     const text = lines.join("\n");

@@ -85,7 +85,7 @@ class Run {
   readonly #options: RunOptions;
   /** Aborted when the caller disconnects, and when the run takes too long. */
   readonly #abortSignal: AbortSignal;
-  readonly #timeout: AbortController = new AbortController();
+  readonly #timeout = new AbortController();
   /** Aborted when a step has failed, which ends the waits of parallel steps. */
   readonly #halt = new AbortController();
   readonly #hasSlept = sleptSince();
@@ -104,7 +104,7 @@ class Run {
     try {
       await this.#sequence(steps);
     } catch (error) {
-      if (!(error instanceof Stopped) && !this.#abortSignal.aborted) throw error;
+      if (!(error instanceof Stopped)) throw error;
       outcome = this.#options.signal.aborted ? "cancelled" : "stopped";
     } finally {
       clearTimeout(timer);
@@ -134,8 +134,7 @@ class Run {
 
   /** Runs one step; whether it was skipped. Fails with `Stopped` where no step may follow. */
   async #step(step: Planned): Promise<boolean> {
-    this.#abortSignal.throwIfAborted();
-    if (this.#halt.signal.aborted) throw new Stopped();
+    if (this.#abortSignal.aborted || this.#halt.signal.aborted) throw new Stopped();
     const since = performance.now();
     if (this.#hasSlept()) return this.#failed(step, since, slept, true);
     switch (step.kind) {
@@ -184,7 +183,7 @@ class Run {
   ): boolean {
     this.#ended(step, since, { ...more, status: "failed", ...(error && { error }) });
     if (!isEnd) return false;
-    this.#halt.abort(new Stopped());
+    this.#halt.abort();
     throw new Stopped();
   }
 
@@ -277,10 +276,9 @@ class Run {
       since,
     );
     const failed = devices.find(({ status }) => status === "failed");
-    const matched = failed === undefined;
-    if (failed)
-      return this.#failed(step, since, failed.error, step.orElse === "stop", { devices, matched, confirmed: false });
-    this.#ended(step, since, { status: "did", matched, confirmed: true, devices });
+    const isEnd = step.orElse === "stop";
+    if (failed) return this.#failed(step, since, failed.error, isEnd, { devices, matched: false, confirmed: false });
+    this.#ended(step, since, { status: "did", matched: true, confirmed: true, devices });
     return false;
   }
 

@@ -95,7 +95,6 @@ export class Scenes {
    */
   async run(plan: Plan, options: Omit<RunOptions, "onStep">, tell: (news: SceneNews) => void): Promise<SceneResult> {
     const signal = AbortSignal.any([options.signal, this.#devices.stopping]);
-    signal.throwIfAborted();
     if (this.#runs.size >= maxRuns)
       throw new ZapdError("device_busy", `${maxRuns} scenes are already running or waiting`, {
         hint: "Nothing was sent. Try again when some of them have ended",

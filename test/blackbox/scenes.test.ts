@@ -105,10 +105,15 @@ describe("what steps do", () => {
       { launch: "netflix" },
       { wait_ms: 60_000 },
     ];
-    const ran = await run([...steps, { device: "Cinema", volume: 20 }, { wait_for: "app:netflix" }, { key: "up" }]);
+    const always = [
+      { device: "Cinema", volume: { step: 1 } },
+      { launch: "netflix", params: { content_id: "1" } },
+    ];
+    const end = [{ wait_for: "app:netflix" }, ...always, { key: "up" }];
+    const ran = await run([...steps, { device: "Cinema", volume: 20 }, ...end]);
     const so = "skipped already_so";
     const none = "skipped nothing_before";
-    const expected = [so, none, none, so, none, so, "did", "did"].map((what, at) => `${at + 1} ${what}`);
+    const expected = [so, none, none, so, none, so, "did", "did", "did", "did"].map((what, at) => `${at + 1} ${what}`);
     expect([outcomes(ran), keys()]).toEqual([expected, ["Den up"]]);
   });
 
@@ -198,6 +203,8 @@ describe("a failure stops the scene, or is passed over", () => {
     expect(step).toMatchObject({ matched: false, error: { hint: expect.stringContaining('else = "continue"') } });
     const passed = await run([{ device: "Den", wait_for: "app:spotify", timeout_ms: 50, else: "continue" }]);
     expect(passed.steps[0]?.error?.hint).toBe("Give it more time with timeout_ms");
+    const ended = { wait_for: "app:spotify", timeout_ms: 50, else: "stop", on_error: "continue" };
+    expect((await run([ended])).outcome).toBe("stopped");
   });
 
   test("in a group each device has its own outcome, and one failure fails the step", async () => {
@@ -428,6 +435,112 @@ describe("files", () => {
     expect(told[3].slice(2)).toEqual(["cannot be combined with the params of launch", "Leave one of them out"]);
     expect(told[4][2]).toStartWith("This is not a device name");
   });
+  test("each rule of a step has its own mistake, at its place", async () => {
+    const pair = { device: ["Den", "Bar"], notify: "x" };
+    const rules: readonly (readonly [step: object, ...told: string[]])[] = [
+      [{ name: "idle" }, ": does nothing"],
+      [{ pwer: "on" }, ': pwer: "pwer" is not a field of a step'],
+      [{ ["z".repeat(80)]: 1, key: "up" }, `: ${"z".repeat(80)}: "${"z".repeat(64)}" is not a field of a step`],
+      [{ power: "dim" }, ": power: must be `on` or `off`"],
+      [{ key: "up", params: { a: "1" } }, ": params: is only allowed with launch"],
+      [{ wait_ms: 1, device: "Den" }, ": device: is not allowed with wait_ms"],
+      [{ key: "up", device: "Den", group: "pub" }, ": group: cannot be combined with device"],
+      [{ key: "up", device: "" }, ": device: must have at least 1 character"],
+      [{ key: "up", device: ["Den", "Bar", "Den"] }, ": device 3: means Den, which is already in the list"],
+      [{ ...pair, device: ["Den", "Cinema"] }, ': notify: Den cannot do that: it lacks the capability "notify"'],
+      [{ ...pair, device: ["Den", "Cinema"], on_error: "continue" }],
+      [pair, ': notify: Den cannot do that: it lacks the capability "notify" (and 1 more like it)'],
+      [
+        { ...pair, on_error: "continue" },
+        ': notify: Den cannot do that: it lacks the capability "notify" (and 1 more like it)',
+      ],
+      [{ wait_for: ["power:on", "pwer:on"] }, ': wait_for 2: "pwer:on" is not a condition'],
+      [{ wait_for: {} }, ": wait_for: is empty"],
+      [{ wait_for: "power:on", else: [] }, ": else: must be `stop` or `continue`"],
+      [
+        { if: 5, ["th" + "en"]: [{ volume: "loud" }], else: [{ volume: "loud" }] },
+        ": if: must be a condition such as `power:on`, or a list of conditions",
+        ", then 1: volume: must be 0 to 100, or a table of `level`, `step` and `muted`",
+        ", else 1: volume: must be 0 to 100, or a table of `level`, `step` and `muted`",
+      ],
+      [{ parallel: [] }, ": parallel: must be a list of at least one step"],
+      [{ parallel: 5 }, ": parallel: must be a list of at least one step"],
+      [{ parallel: [[{ key: "up" }, { key: "hoem" }]] }, ', parallel 1, 2: key: "hoem" is not a key'],
+      [{ keys: ["hoem", { key: "hoem" }] }, ': keys 1: "hoem" is not a key', ': keys 2 key: "hoem" is not a key'],
+      [{ key: "power", repeat: 2 }, ": key: cannot be held or repeated"],
+      [{ key: "literal:a", hold_ms: 10 }, ": key: cannot be held or repeated"],
+      [{ keys: Array(6).fill({ key: "up", repeat: 50 }) }, ": keys: has 300 presses; at most 256 are allowed"],
+      [{ key: "xyzzyxyzzy" }, ': key: "xyzzyxyzzy" is not a key'],
+      [{ key: "literal:" }, ": key: literal: must be followed by text"],
+      [{ volume: { muted: true }, device: "Guest" }, ': volume: Guest cannot do that: it lacks the capability "mute"'],
+      [{ volume: 5, device: "Guest" }],
+      [{ volume: { step: 1 }, device: "Guest" }],
+      [{ play: "film", device: "Cinema" }, ": play: must be a full URL that begins with http:// or https://"],
+    ];
+    const { mistakes } = (await post({ device: "Den", steps: rules.map(([step]) => step) })).body.error.details;
+    const told = mistakes.map(({ at, message }: Record<string, string>) => `${at}: ${message}`);
+    expect(told).toEqual(rules.flatMap(([, ...all], index) => all.map((one) => `step ${index + 1}${one}`)));
+    const hints = mistakes.map(({ hint }: { hint: string }) => hint);
+    expect(hints[2]).toStartWith("It takes: name, device, ");
+    expect(hints[4]).toBe("Leave it out: this step has key");
+    expect(hints[5]).toBe("Leave it out: set it on the steps that use devices");
+    expect([hints.at(-4).split(":")[0], hints.at(-3)]).toEqual(["The keys are", "Leave it out"]);
+    expect(hints[9]).toEndWith('. Or skip those that cannot: on_error = "continue"');
+  });
+
+  test("mistakes are in the order of the lines, at most fifty, and none is told twice", async () => {
+    const told = async (given: object) => {
+      const { mistakes } = (await post(given)).body.error.details;
+      return mistakes.map(({ line, at, hint }: Record<string, string>) => [line, at, hint].join(" "));
+    };
+    // Step 2 does nothing; the lines of the others cannot be read.
+    const toml = 'device = "Den"\n[[steps]]\nkey = up\n[[steps]]\nname = "x"\n[[steps]]\nkey = up';
+    expect((await told({ toml })).map((one: string) => one.slice(0, 8))).toEqual(["3 text P", "4 step 2", "7 text P"]);
+    expect(await told({ toml: 'device = "Den"' })).toEqual([' steps Such as [[steps]], and below it key = "home"']);
+    expect(await told({ device: "Den", steps: Array(60).fill({ key: "hoem" }) })).toHaveLength(50);
+    expect(
+      await told({
+        device: "Den",
+        ...Object.fromEntries(Array.from({ length: 60 }, (_, n) => [`f${n}`, n])),
+        steps: [],
+      }),
+    ).toHaveLength(50);
+    expect(await told({ device: "Dne", steps: Array(2).fill({ key: "up" }) })).toHaveLength(1);
+    expect(await told({ device: "x".repeat(300), steps: [{ key: "up" }] })).toHaveLength(1);
+  });
+
+  test("a step is described, without what it types", async () => {
+    const params = { content_id: "1" };
+    const { steps } = await run(
+      [
+        { launch: "netflix", params },
+        { launch: { app: "netflix", params } },
+        { device: "Cinema", volume: { step: 5 } },
+        { device: "Cinema", volume: { step: -5, muted: false } },
+        { device: "Cinema", play: "http://127.0.0.1:9/a/film.mp4" },
+        { device: "Cinema", play: "http://127.0.0.1:9/" },
+        { wait_for: "power:on", else: "stop" },
+        { keys: Array(32).fill("volume-down") },
+        ...Array(192).fill({ wait_ms: 1 }),
+      ],
+      { dry_run: true },
+    );
+    const long =
+      "press volume-down, volume-down, volume-down, volume-down, volume-down, volume-down, volume-down, volume-down, volume-do…";
+    expect(steps.slice(0, 9).map(({ does }) => does)).toEqual([
+      "launch netflix",
+      "launch netflix",
+      "volume +5",
+      "volume -5, unmute",
+      "play film.mp4",
+      "play a file",
+      "wait for power:on",
+      long,
+      "wait 0.001 s",
+    ]);
+    expect(steps).toHaveLength(200);
+  });
+
   test("an unknown device is a mistake, even where each step names its own", async () => {
     write("own.toml", '[[steps]]\ndevice = "Den"\nkey = "up"\n');
     const { error } = (await daemon.api("POST", "/scenes/own", { device: "Dne" })).body;
@@ -465,11 +578,21 @@ describe("files", () => {
     };
     expect(await told({ toml: '[[steps]]\nkey = "hoem"' })).toEqual(["2 step 1: key"]);
     expect(await told({ toml: '[[steps]]\nkey = "up"', about: "x" })).toEqual(["null about"]);
-    expect(await told({ steps: Array(201).fill({ key: "up" }) })).toEqual(["null step 201"]);
+    expect(await told({ steps: Array(203).fill({ key: "up" }) })).toEqual(["null step 201"]);
     expect(await told({ steps: [{ parallel: Array(200).fill({ wait_ms: 1 }) }] })).toEqual([
       "null step 1, parallel 200",
     ]);
-    expect(await told({ steps: Array(11).fill({ wait_ms: 60_000 }) })).toEqual(["null steps"]);
+    const held = { keys: Array(31).fill({ key: "up", hold_ms: 10_000 }), delay_ms: 3_000 };
+    // The longer branch counts; of a held key its time, and of several the pauses between them.
+    for (const [steps, wanted] of [
+      [[{ parallel: [{ wait_ms: 500_000 }, { wait_ms: 600_000 }] }], undefined],
+      [[{ parallel: [{ wait_ms: 500_000 }, { wait_ms: 600_000 }] }, { wait_ms: 1 }], ["null steps"]],
+      [[held, { wait_ms: 200_000 }], undefined],
+      [[held, { wait_ms: 200_001 }], ["null steps"]],
+      [[{ keys: ["up", "up", "up"], delay_ms: 60_000 }, { wait_ms: 480_000 }], undefined],
+      [[{ keys: ["up", "up", "up"], delay_ms: 60_000 }, { wait_ms: 480_001 }], ["null steps"]],
+    ] as const)
+      expect(await told({ steps, dry_run: true })).toEqual(wanted as never);
     expect(await told({ steps: [{ key: "hoem", repeat: 99, device: "Dne", nmae: "x" }] })).toHaveLength(4);
     for (const steps of [undefined, [], "x", [1], [[]], [null]]) expect(await told({ steps })).toHaveLength(1);
     expect(done).toEqual([]);

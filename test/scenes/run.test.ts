@@ -5,6 +5,7 @@ import type { Act, Plan, Wait } from "../../src/scenes/plan.ts";
 import { runPlan } from "../../src/scenes/run.ts";
 import { Scenes } from "../../src/scenes/scenes.ts";
 import { neverAborted, openHouse } from "../devices/harness.ts";
+import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
 
 const wait = (at: string, ms: number): Wait => ({
@@ -18,9 +19,8 @@ const wait = (at: string, ms: number): Wait => ({
   devices: [],
 });
 
-async function run(steps: Plan["steps"], totalMs: number) {
+async function run(steps: Plan["steps"], totalMs: number, signal = neverAborted) {
   const published: StepResult[] = [];
-  const { signal } = new AbortController();
   const send = () => Promise.reject(new Error("no command is sent"));
   const result = await runPlan(
     { name: null, steps, devices: [] },
@@ -30,7 +30,7 @@ async function run(steps: Plan["steps"], totalMs: number) {
 }
 
 test("a run ends by itself when its time is over, also with on_error = continue", async () => {
-  const result = await run([wait("1", 0), wait("2", 60_000), wait("3", 0)], 50);
+  const result = await run([wait("1", 0), wait("2", 60_000), wait("3", 0)], 300);
   expect([result.outcome, result.failed, result.published]).toEqual(["stopped", 1, ["1 did", "2 failed"]]);
   expect(result.steps[1]?.error).toMatchObject({
     code: "device_timeout",
@@ -49,6 +49,43 @@ test("also during parallel steps", async () => {
   const result = await run([parallel as Plan["steps"][number], wait("2", 0)], 500);
   expect([result.outcome, result.published.at(-1)]).toEqual(["stopped", "1 failed"]);
   expect(result.steps.map(({ status }) => status)).toEqual(["failed", "failed", "did", "not_run"]);
+});
+
+test("a branch of parallel steps goes no further once another has failed, which is reported in words", async () => {
+  const house = await openHouse();
+  const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
+  const press = (at: string, key: string): Act => {
+    const commands = [{ operation: "pressKey" as const, body: { key } }];
+    return { ...wait(at, 0), kind: "act", devices: [device], commands, delayMs: 0, isTyped: false, onError: "stop" };
+  };
+  const branches = [[press("1.parallel.1", "up")], [press("1.parallel.2.1", "down"), press("1.parallel.2.2", "left")]];
+  const parallel: Plan["steps"][number] = { ...wait("1", 0), kind: "parallel", branches };
+  const published: StepResult[] = [];
+  const sent: object[] = [];
+  const error = { code: "device_error", message: "has no such key" } as const;
+  const result = await runPlan(
+    { name: null, steps: [parallel], devices: [device] },
+    {
+      send: async ({ body }) => {
+        if (sent.push(body) === 1) return { ok: false, error };
+        await until("the other has failed", () => published.length === 1);
+        return { ok: true, data: {} };
+      },
+      onStep: (step) => published.push(step),
+      signal: neverAborted,
+    },
+  );
+  expect([result.outcome, sent]).toEqual(["stopped", [{ key: "up" }, { key: "down" }]]);
+  expect(published[0]).toMatchObject({ at: "1.parallel.1", status: "failed", error });
+  await house.remove();
+});
+
+test("a run that is cancelled during a wait has no failed step, and its steps say so", async () => {
+  const leave = new AbortController();
+  setTimeout(() => leave.abort(), 20);
+  const { outcome, failed, steps, published } = await run([wait("1", 60_000), wait("2", 0)], 60_000, leave.signal);
+  expect([outcome, failed, published]).toEqual(["cancelled", 0, []]);
+  expect(steps.map(({ reason }) => reason)).toEqual(["cancelled", "cancelled"]);
 });
 
 test("a failure about typed text is published without the words of the device, which may repeat it", async () => {
