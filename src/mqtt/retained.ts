@@ -60,8 +60,7 @@ export class RetainedDocuments {
 
   /** Sets the document of a topic; `null` clears it. */
   set(topic: string, document: object | null): void {
-    const payload = document && JSON.stringify(document);
-    this.#wanted.set(topic, { payload, hash: hashOf(document) });
+    this.#wanted.set(topic, document ? { payload: JSON.stringify(document), hash: hashOf(document) } : cleared);
     if (this.#bus) void this.#send(topic);
   }
 
@@ -96,13 +95,13 @@ export class RetainedDocuments {
     } else {
       // Reading is not allowed: all documents are published, and all topics of removed devices cleared.
       this.#published.clear();
-      for (const [topic, { payload }] of this.#wanted) if (payload === null) this.#published.set(topic, "unknown");
+      for (const topic of this.#wanted.keys()) this.#published.set(topic, "unknown");
     }
     for (const [topic, { payload }] of this.#wanted)
       if (payload === null && !this.#isDue(topic)) this.#wanted.delete(topic);
     this.#bus = bus;
     const waiting = [...this.#wanted.keys()].filter((topic) => this.#isDue(topic));
-    const everyMs = Math.min(pace.everyMs, pace.totalMs / Math.max(1, waiting.length));
+    const everyMs = Math.min(pace.everyMs, pace.totalMs / waiting.length);
     for (const topic of waiting) {
       void this.#send(topic);
       await sleep(everyMs * 2 * Math.random(), signal);
@@ -161,7 +160,6 @@ export class RetainedDocuments {
 const cleared: Wanted = { payload: null, hash: "" };
 
 function hashOf(document: unknown): string {
-  if (document === null) return cleared.hash;
   const significant = JSON.stringify(document, (name, value: unknown) => (ignoredFields.has(name) ? undefined : value));
   return createHash("sha256").update(significant).digest("base64url").slice(0, 22);
 }

@@ -45,6 +45,66 @@ test("optional documents for which the broker closes the connection twice in a r
   expect(sent.join(" ")).toBe(`${"more/den lab/den ".repeat(4)}lab/den`);
 });
 
+test("over a new connection only what differs is sent, and all where the broker has lost something", async () => {
+  const broker = new MemoryBroker();
+  for (const [topic, text] of [
+    ["lab/same", '{"name":"Same","seq":1}'],
+    ["lab/other", '{"name":"Before"}'],
+    ["lab/gone", '{"name":"Gone"}'],
+    ["lab/none", "null"],
+  ] as const)
+    broker.kept.set(topic, Buffer.from(text));
+  const documents = new RetainedDocuments(() => false);
+  documents.set("lab/same", { name: "Same", seq: 2 });
+  documents.set("lab/other", { name: "Other" });
+  // It is not read.
+  documents.set("more/shown", {});
+  /** What is sent over a new connection. */
+  const sentOver = async () => {
+    const sent: string[] = [];
+    const bus = broker.client();
+    const { publish } = bus;
+    const spied = Object.assign(bus, {
+      publish(topic: string, ...rest: [string]) {
+        sent.push(topic);
+        return publish.call(bus, topic, ...rest);
+      },
+    });
+    const isKnown = (topic: string) => topic === "lab/same" || topic === "lab/other";
+    await documents.attach(spied, ["lab/+"], isKnown, new AbortController().signal);
+    documents.detach();
+    return sent.toSorted();
+  };
+  expect(await sentOver()).toEqual(["lab/gone", "lab/none", "lab/other", "more/shown"]);
+  expect([...broker.kept.keys()].toSorted()).toEqual(["lab/other", "lab/same", "more/shown"]);
+  expect(await sentOver()).toEqual([]);
+  broker.kept.delete("lab/other");
+  expect(await sentOver()).toEqual(["lab/other", "more/shown"]);
+});
+
+test("a document that changes while it is sent is sent once more, and one that is removed unread is cleared", async () => {
+  const sent: string[] = [];
+  let answer = Promise.withResolvers<void>();
+  const bus = Object.assign(new MemoryBroker().client(), {
+    subscribe: () => Promise.reject(new BusError("forbidden", "may not")),
+    publish(_topic: string, text: string) {
+      sent.push(text);
+      return answer.promise;
+    },
+  });
+  const documents = new RetainedDocuments(() => false);
+  documents.set("lab/removed", null);
+  void documents.attach(bus, [], () => true, new AbortController().signal);
+  await until("it is cleared", () => sent.length === 1);
+  for (const n of [1, 2, 3]) documents.set("lab/removed", { n });
+  answer.resolve();
+  answer = Promise.withResolvers();
+  await until("the last is sent", () => sent.length === 2);
+  answer.resolve();
+  await Bun.sleep(1);
+  expect(sent).toEqual(["", '{"n":3}']);
+});
+
 test("a topic that was not read is cleared", async () => {
   const broker = new MemoryBroker();
   broker.kept.set("more/gone", Buffer.from("{}"));
