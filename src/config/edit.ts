@@ -59,7 +59,7 @@ function valueText(old: string, before: unknown, value: unknown): string {
   if (JSON.stringify(before) === JSON.stringify(value)) return old;
   if (Array.isArray(value) && Array.isArray(before)) return listText(old, before, value);
   const base = { "0x": 16, "0o": 8, "0b": 2 }[old.slice(0, 2)];
-  if (typeof value === "number" && base && value >= 0) return `${old.slice(0, 2)}${value.toString(base)}`;
+  if (typeof value === "number" && base) return `${old.slice(0, 2)}${value.toString(base)}`;
   const quoted = typeof value === "string" && /^'(?!'')/.test(old) && !/['\p{Cc}]/u.test(value);
   return quoted ? `'${value}'` : tomlLiteral(value);
 }

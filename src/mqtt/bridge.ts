@@ -167,7 +167,7 @@ export class Bridge {
         this.#otherBoots.clear();
       }
       this.#setState("waiting", why);
-      const most = Math.min(backoff.maxMs, backoff.firstMs * 2 ** Math.min(tries, 10));
+      const most = Math.min(backoff.maxMs, backoff.firstMs * 2 ** tries);
       await sleep(Math.max(minDelayMs, Math.random() * most), signal).catch(() => {});
     }
   }

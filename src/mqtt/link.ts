@@ -62,7 +62,6 @@ export class MqttLink {
     if (this.#isStopped || !settings?.url) return;
     const { Bridge } = await import("./bridge.ts");
     const bridge = await Bridge.open({ ...this.#options, settings });
-    if (this.#isStopped) return;
     this.#bridge = bridge;
     bridge.start();
   }

@@ -24,13 +24,13 @@ const passwordVariable = "ZAPD_MQTT_PASSWORD";
 export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, string | undefined>>): Broker {
   const { url, username, password_file, ca, cert, key } = settings;
   const address = new URL(url);
-  const { protocol, hostname, port } = address;
+  const { protocol, hostname } = address;
   const secure = protocol === "mqtts:";
+  const port = address.port || (secure ? defaultPorts.secure : defaultPorts.plain);
   if ((cert === "") !== (key === ""))
     throw new BusError("settings", "Only one of mqtt.cert and mqtt.key is set", {
       hint: "Set both for a client certificate, or neither",
     });
-  const defaultPort = secure ? defaultPorts.secure : defaultPorts.plain;
   const password = env[passwordVariable] || (password_file && passwordIn(password_file));
   // MQTT 5 allows it, 3.1.1 does not (3.1.2.9), and the library sends neither.
   if (password && !username)
@@ -39,9 +39,9 @@ export function brokerOf(settings: MqttSettings, env: Readonly<Record<string, st
     });
   return {
     host: hostOf(address),
-    port: port === "" ? defaultPort : Number(port),
+    port: Number(port),
     secure,
-    url: `${protocol}//${hostname}:${port === "" ? defaultPort : port}`,
+    url: `${protocol}//${hostname}:${port}`,
     username: username || undefined,
     password: password || undefined,
     ca: ca ? readFile(ca, "mqtt.ca", false) : undefined,
