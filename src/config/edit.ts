@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "smol-toml";
-import { blocksOf, type Item, itemsOf, lineOf, rowsIn, type Span, tomlLiteral } from "./toml.ts";
+import { blocksOf, itemsOf, lineOf, rowsIn, type Span, tomlLiteral } from "./toml.ts";
 
 /** The text with a setting at a new value: in place where it is written, else on a new line. Throws where the result would not parse to that. */
 export function setValue(text: string, section: string, key: string, value: unknown): string {
@@ -31,8 +31,9 @@ function edit(text: string, section: string, key: string, value: unknown, before
     const at = last?.to ?? inline.value.from + 1;
     return `${text.slice(0, at)}${last ? ", " : ""}${row}${text.slice(at)}`;
   }
-  const block = blocks.find(({ head, path }) => head && isPath(path, section));
-  if (block) return addLine(text, block.rows.at(-1) ?? block.head ?? { from: 0, to: 0 }, row);
+  const block = blocks.find(({ path }) => isPath(path, section));
+  const above = block?.rows.at(-1) ?? block?.head;
+  if (above) return addLine(text, above, row);
   const dotted = blocks[0]?.rows.findLast(({ path }) => path[0] === section);
   if (dotted) return addLine(text, dotted, `${section}.${row}`);
   const end = newline(text);
@@ -45,7 +46,7 @@ export function positionOf(text: string, path: readonly string[]): { line: numbe
   const blocks = blocksOf(text);
   const rows = blocks.flatMap((block) => block.rows.flatMap((row) => [...rowsIn(text, row)]));
   const value = rows.find((row) => isPath(row.path, ...path))?.value;
-  const start = (value ?? blocks.find((block) => block.head && isPath(block.path, ...path))?.head)?.from;
+  const start = (value ?? blocks.find((block) => isPath(block.path, ...path))?.head)?.from;
   if (start === undefined) return null;
   return { line: text.slice(0, start).split("\n").length, column: start - lineOf(text, start) + 1 };
 }
@@ -76,21 +77,21 @@ interface Entry {
 function listText(old: string, before: readonly unknown[], value: readonly unknown[]): string {
   const items = itemsOf(old, 0);
   const head = lineEnd(old, 1);
-  const starts = items.map((_, at) => (at === 0 ? head : entryEnd(old, items[at - 1])));
+  // An entry ends with its line, unless another entry is on that line.
+  const ends = items.map(({ to, comma }) => lineEnd(old, comma === null ? to : comma + 1));
   const entries = items.map(
     (item, at): Entry => ({
-      above: old.slice(starts[at], item.from),
+      above: old.slice(at === 0 ? head : ends[at - 1], item.from),
       text: old.slice(item.from, item.to),
       gap: old.slice(item.to, item.comma ?? item.to),
-      behind: old.slice(item.comma === null ? item.to : item.comma + 1, entryEnd(old, item)),
+      behind: old.slice(item.comma === null ? item.to : item.comma + 1, ends[at]),
     }),
   );
   const left = new Map(entries.entries());
   const kept = value.map((one) => {
-    const at = [...left.keys()].find((index) => before[index] === one);
-    const entry = at === undefined ? undefined : left.get(at);
-    if (at !== undefined) left.delete(at);
-    return entry;
+    const found = [...left].find(([at]) => before[at] === one);
+    if (found) left.delete(found[0]);
+    return found?.[1];
   });
   const places = [...left.values()];
   const last = entries.at(-1);
@@ -98,28 +99,22 @@ function listText(old: string, before: readonly unknown[], value: readonly unkno
     const place = kept[at] ?? places.shift();
     return kept[at] ?? { ...(place ?? surroundingsOf(last, at === 0)), text: tomlLiteral(one) };
   });
-  const comma = items.at(-1)?.comma !== null && items.length > 0;
+  const endsWithComma = typeof items.at(-1)?.comma === "number";
   const lines = next.map(({ above, text, gap, behind }, at) =>
-    comma || at < next.length - 1 ? `${above}${text}${gap},${behind}` : `${above}${text}${gap}${behind}`,
+    endsWithComma || at < next.length - 1 ? `${above}${text}${gap},${behind}` : `${above}${text}${gap}${behind}`,
   );
-  const tail = items.length > 0 ? entryEnd(old, items.at(-1)) : head;
   // The first entries of an empty list stand directly behind its bracket, before any comments.
-  return items.length === 0
-    ? `[${lines.join("")}${old.slice(1)}`
-    : old.slice(0, head) + lines.join("") + old.slice(tail);
+  if (items.length === 0) return `[${lines.join("")}${old.slice(1)}`;
+  return old.slice(0, head) + lines.join("") + old.slice(ends.at(-1));
 }
 
 /** The surroundings of an added entry: a line of its own where the entry before has one. */
 function surroundingsOf(before: Entry | undefined, first: boolean): Entry {
-  const indent = /(?:^|\n)([ \t]*)$/.exec(before?.above ?? "x")?.[1];
-  const end = /\r?\n$/.exec(before?.behind ?? "")?.[0];
-  if (indent !== undefined && end !== undefined) return { above: indent, text: "", gap: "", behind: end };
+  const { above = "", behind = "" } = before ?? {};
+  const end = /\r?\n$/.exec(behind)?.[0];
+  // Indented like that one, without the comments above it.
+  if (end !== undefined) return { above: above.replace(/.*\n/s, ""), text: "", gap: "", behind: end };
   return { above: first ? "" : " ", text: "", gap: "", behind: "" };
-}
-
-/** Where an entry with its surroundings ends: with its line, unless another entry is on that line. */
-function entryEnd(text: string, item: Item | undefined): number {
-  return item ? lineEnd(text, item.comma === null ? item.to : item.comma + 1) : 0;
 }
 
 /** The start of the next line where only a comment follows on this one; else `at`. */

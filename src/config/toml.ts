@@ -46,17 +46,19 @@ function startsIn(text: string): ReadonlyMap<string, number> {
     }
   };
   for (const { path: keys, head, rows } of blocksOf(text)) {
-    const isList = head !== null && text.startsWith("[[", head.from);
+    // Above the first head there are only rows.
+    const from = head?.from ?? 0;
+    const isList = text.startsWith("[[", from);
     const path: (string | number)[] = [];
     for (const [at, word] of keys.entries()) {
       path.push(word);
-      if (head) note(path, head.from);
+      note(path, from);
       const list = JSON.stringify(path);
       if (isList && at === keys.length - 1) counts.set(list, (counts.get(list) ?? 0) + 1);
       const count = counts.get(list);
       if (count !== undefined) path.push(count - 1);
     }
-    if (head) note(path, head.from);
+    note(path, from);
     for (const row of rows) noteRow(path, { ...row, path: row.path.slice(keys.length) }, row.from);
   }
   return starts;
@@ -136,7 +138,7 @@ function itemsAndEnd(text: string, start: number): { items: Item[]; to: number }
   const items: Item[] = [];
   const inTable = text[start] === "{";
   let at = skip(blankOrComment, text, start + 1);
-  while (at < text.length && text[at] !== "]" && text[at] !== "}") {
+  while (text[at] !== "]" && text[at] !== "}") {
     const from = at;
     const to = inTable ? rowAt(text, from, []).to : endOf(text, from);
     at = skip(blankOrComment, text, to);

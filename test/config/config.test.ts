@@ -81,6 +81,7 @@ describe("loading", () => {
     ["daemon.http_host = '0.0.0.0'\n", 1],
     ["[discovery]\nhosts = [\n  'a',\n  1,\n]\n", 2],
     ["daemon = 1\n", 1],
+    ["daemon = 1979-05-27\n", 1],
     ["\n[[daemon]]\n", 2],
     ["[daemon]\ncors_allowed_origins = ['*']\n", 2],
     [`[dev]\nvendor_password = ["${canary}"]\n`, 2],

@@ -191,6 +191,9 @@ describe("by hand", () => {
     ["an empty inline table", "daemon = {}\n", "daemon = {http_port = 80}\n"],
     ["another base", "[daemon]\nhttp_port = 0x1c68 # hex\n", "[daemon]\nhttp_port = 0x50 # hex\n"],
     ["a byte order mark", "\ufeffdaemon.http_port=1\n", "\ufeffdaemon.http_port=80\n"],
+    ["a list in its place", "daemon.http_port = [ 1 ] # l\n", "daemon.http_port = 80 # l\n"],
+    ["a text in its place", "daemon.http_port = '1' # t\n", "daemon.http_port = 80 # t\n"],
+    ["the same value, written otherwise", "daemon.http_port = 8_0\n", "daemon.http_port = 8_0\n"],
     [
       "a table further down",
       "[daemon.extra]\nx = 1\n\n[daemon]\nhttp_port = 1\n",
@@ -204,6 +207,10 @@ describe("by hand", () => {
   ])("%s", (_what, before, wanted) => {
     expect(setValue(before, "daemon", "http_port", 80)).toBe(wanted);
     expect(setValue(wanted, "daemon", "http_port", 80)).toBe(wanted);
+  });
+
+  test("a text keeps its quotes", () => {
+    expect(setValue("[daemon]\nlog_level = 'info'\n", "daemon", "log_level", "warn")).toContain(" 'warn'\n");
   });
 
   test.each([
@@ -225,6 +232,9 @@ describe("by hand", () => {
     expect(positionOf(text, ["dev", "vendor_password"])).toEqual({ line: 4, column: 21 });
     expect(positionOf(text, ["dev"])).toEqual({ line: 3, column: 1 });
     expect(positionOf(text, ["discovery", "hosts"])).toBeNull();
+    const marked = "\ufeffdaemon.http_port = 2\n[dev]\nvendor_password = 3\n";
+    expect(positionOf(marked, ["daemon", "http_port"])).toEqual({ line: 1, column: 20 });
+    expect(positionOf(marked, ["dev", "vendor_password"])).toEqual({ line: 3, column: 19 });
   });
 });
 
