@@ -214,9 +214,8 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
   const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
   const setTopic = (field: Settable) => topics.set(device.id, field);
   const hasKey = (key: Key) => device.keys.includes(key);
-  const hasInputs = can("inputs") && inputs !== null;
   const appChoices = choices(
-    (apps ?? []).filter(({ installed, type }) => installed && (type === "app" || type === "dev" || !hasInputs)),
+    (apps ?? []).filter(({ installed, type }) => installed && (type === "app" || type === "dev" || inputs === null)),
   );
   const inputChoices = choices(inputs ?? []);
   return {

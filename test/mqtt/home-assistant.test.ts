@@ -87,6 +87,9 @@ describe("the payload of a device", () => {
     expect(presentOf({ ...full, device: speaker }).sort()).toEqual(
       ["failure", "key_play", "playback", "title", "volume"].sort(),
     );
+    // Without a list of its apps it has none to choose from.
+    const cast: DiscoveryInput = { ...full, apps: null, device: { ...able, capabilities: ["state", "launch"] } };
+    expect(componentsOf(cast)).toMatchObject({ app: { platform: "select" }, app_shown: { name: "App" } });
     // On and off are one switch: who can be told but one of them has its key.
     const offOnly: Device = { ...able, keys: ["power-off", "power"] };
     expect(presentOf({ ...full, device: offOnly })).not.toContain("power");
@@ -118,6 +121,11 @@ describe("the payload of a device", () => {
       ...apps,
       app("quotes", `It's "50 %" {{ x }} {% y %} \\ 😀`),
       app("lines", "two\nlines"),
+      app("trimmed", "YouTube "),
+      app("empty", " "),
+      app("longest", "x".repeat(255)),
+      app("longer", "y".repeat(256)),
+      app("own", "My own", { type: "dev" }),
       app("spaces", " Spaces around "),
       app("hdmi1", "HDMI 1", { type: "input" }),
     ];
@@ -127,9 +135,14 @@ describe("the payload of a device", () => {
       "news-2",
       "twelve",
       "Netflix",
-      "YouTube",
+      "youtube",
       `It's "50 %" {{ x }} {% y %} \\ 😀`,
       "lines",
+      "trimmed",
+      "empty",
+      "x".repeat(255),
+      "longer",
+      "My own",
       "Spaces around",
     ]);
     expect(componentsOf({ ...full, apps: odd, inputs: null })["app"]?.["options"]).toContain("HDMI 1");
@@ -288,7 +301,11 @@ describe("the retained document", () => {
     // Nothing else is asked.
     return { listApps, listInputs } as unknown as Client;
   }
-  const own = { topics: topicsOf("zapd", "den"), address: () => "http://127.0.0.1:7272", page: () => true };
+  const own = {
+    topics: topicsOf("zapd", "den"),
+    address: (): string | null => "http://127.0.0.1:7272",
+    page: () => true,
+  };
   const settings = { home_assistant: true, url: "mqtt://127.0.0.1:1883", commands: "control" } as const;
 
   test("is the payload, with its page, and with artwork where Home Assistant can be on this machine", async () => {
@@ -304,6 +321,10 @@ describe("the retained document", () => {
       url_template: `http://127.0.0.1:7272/v1/devices/${id}/artwork`,
     });
     expect(here.components["app"]?.["options"]).toEqual(["Netflix", "YouTube"]);
+    expect(here.components["input"]?.["options"]).toEqual(["PlayStation", "HDMI 2"]);
+    // Without its HTTP listener, neither can be fetched.
+    const closed = await payloadAt({ address: () => null });
+    expect([closed.device.configuration_url, closed.components["artwork"]]).toEqual([undefined, { platform: "image" }]);
     expect((await payloadAt({}, { url: "mqtts://broker.lan" })).components["artwork"]).toEqual({ platform: "image" });
     expect((await payloadAt({ page: () => false })).device.configuration_url).toBeUndefined();
     expect((await payloadAt({}, { commands: "none" })).components["power"]).toEqual({ platform: "switch" });
@@ -328,6 +349,9 @@ describe("the retained document", () => {
     for (const topic of [discoveryTopic(able), other]) await bus.publish(topic, "{}", { retain: true });
     const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
     expect(await homeAssistant.payloadFor(able, client([]))).toBeNull();
+    // What another daemon publishes for a set that is removed here is not ours.
+    expect(homeAssistant.topicsFor(id)).toEqual([]);
+    expect(new HomeAssistant({ ...own, settings }).topicsFor(id)).toEqual([discoveryTopic(able)]);
     await homeAssistant.clearDisabled(bus, [id, "another"], neverAborted);
     expect([...broker.kept.keys()]).toEqual([other]);
     // What was told anew meanwhile would be taken away with it, were it heard for ever.
@@ -338,6 +362,9 @@ describe("the retained document", () => {
     const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
     const strict = { subscribe: () => Promise.reject(new BusError("closed", "closed")) };
     const clear = (bus: object) => homeAssistant.clearDisabled(bus as Bus, [id], neverAborted);
+    // Nothing is asked for no device, nor while it is on.
+    await homeAssistant.clearDisabled(strict as unknown as Bus, [], neverAborted);
+    await new HomeAssistant({ ...own, settings }).clearDisabled(strict as unknown as Bus, [id], neverAborted);
     await expect(clear(strict)).rejects.toThrow("closed");
     await clear(strict);
   });
