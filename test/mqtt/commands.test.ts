@@ -102,6 +102,72 @@ test("the arguments of a query may be lists", async () => {
   expect(sent).toEqual(["?wait_for=power:on&wait_for=app:none&timeout_ms=50"]);
 });
 
+/** What a message leads to: the request to the API, or why it is refused. */
+async function outcomeOf(topic: string, message: unknown): Promise<string> {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const fetch = async (request: Request) => {
+    const { pathname, search } = new URL(request.url);
+    resolve(`${request.method} ${pathname}${search} ${await request.text()}`.trim());
+    return done();
+  };
+  const publish = (event: object) => resolve((event as { error: { message: string } }).error.message);
+  const payload = Buffer.from(typeof message === "string" ? message : JSON.stringify(message));
+  const commands = new Commands({ ...options([], fetch), publish });
+  commands.handle({ ...nothing, topic, payload }, new MemoryBroker().client());
+  return promise;
+}
+
+const nested = (depth: number) => ({
+  op: "press_key",
+  args: { key: JSON.parse(`${"[".repeat(depth - 2)}${"]".repeat(depth - 2)}`) },
+});
+const deepest = JSON.stringify(nested(16).args);
+
+test.each<[call: unknown, outcome: string]>([
+  [{ op: "health" }, "GET /v1/health"],
+  [{ op: "health", args: { device: "Den" } }, "health is not for a device or a group"],
+  [{ op: "health", args: { one: 1 } }, 'Unknown argument of health: "one"'],
+  [{ op: "run_scene", args: { scene: "film", device: "Den" } }, 'POST /v1/scenes/film {"device":"Den"}'],
+  ...[{}, { scene: "" }, { scene: 7 }].map((args): [unknown, string] => [
+    { op: "run_scene", args },
+    'run_scene needs "scene", such as {"scene":"movie-night"}',
+  ]),
+  [{ op: "stop_app" }, "POST /v1/devices/default/apps/stop"],
+  [{ op: "stop_app", args: { device: "Den" } }, "POST /v1/devices/Den/apps/stop"],
+  [{ op: "list_apps", args: { group: "bar" } }, "list_apps is for one device, not for a group"],
+  [{ op: "press_key", args: { group: "bar", key: "up" } }, 'POST /v1/groups/bar/remote/key {"key":"up"}'],
+  [{ op: "press_key", args: { group: "bar", device: "Den" } }, "A call is for a device or for a group, not for both"],
+  ...["", 7].map((device): [unknown, string] => [
+    { op: "press_key", args: { device } },
+    "device and group must be non-empty texts",
+  ]),
+  [{ op: "press_key" }, "POST /v1/devices/default/remote/key {}"],
+  [{ op: "refresh_apps" }, "POST /v1/devices/default/apps/refresh"],
+  [{ op: "refresh_apps", args: { clear: true } }, 'POST /v1/devices/default/apps/refresh {"clear":true}'],
+  [{ op: "get_state", args: { wait_for: {} } }, "The arguments of get_state must be plain values, or lists of them"],
+  [[], "The call must be a JSON object"],
+  [{ op: "z".repeat(80) }, `Unknown operation "${"z".repeat(64)}"`],
+  [nested(16), `POST /v1/devices/default/remote/key ${deepest}`],
+  [nested(17), "The call is nested deeper than 16 levels"],
+  [`{"op":"health","x":[${"[],{},".repeat(20)}0]}`, 'Unknown in a call: "x"'],
+])("the call %j: %s", async (call, outcome) => {
+  expect(await outcomeOf(topics.rpc, call)).toBe(outcome);
+});
+
+test.each([
+  ["power", " ON\n", 'POST /v1/devices/d1/remote/key {"key":"power-on"}'],
+  ["power", "constructor", "power must be one of on, off, toggle"],
+  ["mute", "true", 'POST /v1/devices/d1/volume {"muted":true}'],
+  ["mute", "off", 'POST /v1/devices/d1/volume {"muted":false}'],
+  ["volume", " 20 ", 'POST /v1/devices/d1/volume {"level":20}'],
+  ["app", "None", "POST /v1/devices/d1/apps/stop"],
+  ["app", "x".repeat(8_192), `POST /v1/devices/d1/apps/launch {"app":"${"x".repeat(8_192)}"}`],
+  ["app", "x".repeat(8_193), "The message has 8193 bytes, and at most 8192 are accepted"],
+  ["text", " a ", 'POST /v1/devices/d1/remote/key {"key":"literal: a "}'],
+] as const)("a value of %s", async (field, value, outcome) => {
+  expect(await outcomeOf(topics.set("d1", field), value)).toBe(outcome);
+});
+
 test("a call of nothing but quotes is read in one pass", async () => {
   const events: object[] = [];
   const commands = new Commands(options(events));
