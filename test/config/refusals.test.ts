@@ -82,7 +82,7 @@ const controls = ["\u0000", "a\nb", "\u007f", "\u0085", "\u001b[31m", "\ud800", 
 const hosts =
   "0.0.0.0 :: 192.168.1.2 127.0.0.1:80 [::1] localhost. LOCALHOST example.com 127.1 2130706433 127.0.0.256 ::ffff:127.0.0.1 0:0:0:0:0:0:0:1 ::1%lo 169.254.1.1 localhost.evil.test 127.0.0.1.evil.test";
 const origins =
-  "* null http://* http://*.app.test app.test //app.test http:// http: file:// file:/// http://app.test/ http://app.test/x http://app.test?x http://app.test#x http://u@app.test http://u:p@app.test http://app.test:80 https://app.test:443 http://APP.test HTTP://app.test Http://app.test http://app.test: http://app.test:99999 http://[::1 http://app.test\\ http://127.1 http://0x7f.1 http://2130706433 http://bücher.test http://app.test:03000 javascript:alert(1) http://app.test,* http://app.test,null";
+  "* null http://* http://*.app.test app.test //app.test http:// http: file:// file:/// http://app.test/ http://app.test/x http://app.test?x http://app.test#x http://u@app.test http://u:p@app.test http://app.test:80 https://app.test:443 http://APP.test HTTP://app.test Http://app.test http://app.test: http://app.test:99999 http://[::1 http://app.test\\ http://127.1 http://0x7f.1 http://2130706433 http://bücher.test http://app.test:03000 app://App javascript:alert(1) http://app.test,* http://app.test,null";
 const many = (count: number) => Array.from({ length: count }, (_, at) => `http://a${at}.test`).join(",");
 const paths = `relative.sock ./x ~/x @abstract /${"x".repeat(107)} /${"é".repeat(54)}`;
 

@@ -73,19 +73,39 @@ test("a call that is not run is answered: one of too many, one that was retained
   const commands = new Commands(options(events, () => new Promise(() => {})));
   const bus = new MemoryBroker().client();
   const told: { readonly error: { readonly message: string } }[] = [];
-  await bus.subscribe(["answers"], ({ payload }) => told.push(JSON.parse(Buffer.from(payload).toString())));
+  await bus.subscribe(["#"], ({ payload }) => told.push(JSON.parse(Buffer.from(payload).toString())));
   const message = { ...nothing, topic: topics.rpc, payload: take, replyTo: "answers" };
   commands.handle({ ...message, retained: true }, bus);
   commands.handle({ ...message, expiresInS: 0 }, bus);
   for (let count = 0; count < 65; count++) commands.handle(message, bus);
-  // It is reported, but not told to a topic of commands.
+  // They are reported, but a value is not answered, and nothing is told to a topic of commands.
+  commands.handle({ ...message, topic: topics.set("d1", "key"), retained: true }, bus);
   commands.handle({ ...message, replyTo: topics.set("d1", "text") }, bus);
-  await until("all four are reported", () => events.length === 4);
+  // A retained command that was cleared is none.
+  commands.handle({ ...message, payload: Buffer.alloc(0), retained: true }, bus);
+  await until("all five are reported", () => events.length >= 5);
+  expect(events).toHaveLength(5);
   expect(told.map(({ error }) => error.message)).toEqual([
     expect.stringMatching(/^A retained command is not run/),
     expect.stringMatching(/has expired$/),
     expect.stringMatching(/64 commands from the broker are running already$/),
   ]);
+});
+
+test("of a flood some two hundred commands are run, and the others are answered", async () => {
+  const commands = new Commands(options());
+  const bus = new MemoryBroker().client();
+  const told: string[] = [];
+  await bus.subscribe(["answers"], ({ payload }) =>
+    told.push(JSON.parse(Buffer.from(payload).toString()).error.message),
+  );
+  for (let count = 0; count < 600; count++) {
+    commands.handle({ ...nothing, topic: topics.rpc, payload: Buffer.from("x"), replyTo: "answers" }, bus);
+    for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+  }
+  const notRun = "The command was not run: more than 100 commands a second arrive from the broker";
+  // A few more than two hundred: it goes on with a hundred a second.
+  expect([told.length, told.indexOf(notRun) >= 200, told[0]]).toEqual([600, true, "The call is not JSON"]);
 });
 
 test("the arguments of a query may be lists", async () => {
