@@ -59,7 +59,26 @@ describe("files of the settings", () => {
       reason: "settings",
       hint: expect.stringContaining("zapd config set mqtt.username NAME"),
     });
-    expect(brokerOf(settings({ url: "mqtt://[::1]" }), {})).toMatchObject({ host: "::1", port: 1883, secure: false });
+    const plain = brokerOf(settings({ url: "mqtt://[::1]" }), {});
+    expect(plain).toMatchObject({ host: "::1", port: 1883, secure: false, username: undefined, password: undefined });
+    // Anyone may read a certificate, but not a key.
+    const cert = join(folder, "anyone.pem");
+    writeFileSync(cert, "anyone", { mode: 0o644 });
+    const files = { url: "mqtts://broker.lan:1234", username, ca: cert, cert, key: path };
+    expect(brokerOf(settings(files), {})).toEqual({
+      host: "broker.lan",
+      port: 1234,
+      secure: true,
+      url: "mqtts://broker.lan:1234",
+      username,
+      password: undefined,
+      ca: "anyone",
+      cert: "anyone",
+      key: "open sesame\n",
+    });
+    expect(why({ ...files, key: cert })).toMatchObject({ reason: "settings", hint: `Run chmod 600 ${cert}` });
+    chmodSync(cert, 0o666);
+    expect(why(files)).toMatchObject({ reason: "settings", hint: expect.stringContaining("chmod") });
   });
 
   test("a file that is not one of a password alone is not sent, nor is the token of /mcp", () => {
@@ -83,7 +102,8 @@ describe("files of the settings", () => {
     const token = join(folder, "mcp.token");
     writeFileSync(token, `${"t".repeat(43)}\n`, { mode: 0o600 });
     symlinkSync(token, join(folder, "link"));
-    for (const file of [token, join(folder, "link")])
+    writeFileSync(join(folder, "MCP.token"), "t\n", { mode: 0o600 });
+    for (const file of [token, join(folder, "link"), join(folder, "MCP.token")])
       expect(why({ ...given, password_file: file })).toMatchObject({ reason: "settings" });
   });
 
