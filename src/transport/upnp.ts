@@ -7,7 +7,6 @@ import type { Address } from "../platforms/platform.ts";
 import { addressText } from "../system/text.ts";
 import { child, childrenOf, childText, type Element, readXml } from "./xml.ts";
 
-const maxDepth = 4;
 const maxPathLength = 2_048;
 const maxUdnLength = 128;
 
@@ -17,7 +16,7 @@ const maxUdnLength = 128;
  */
 export function readUpnp(text: string, at: Address, path: string, type: RegExp) {
   const root = readXml(text, "root");
-  const device = deviceIn(child(root, "device"), type, maxDepth);
+  const device = deviceIn(child(root, "device"), type);
   const udn = (childText(device, "UDN") ?? "").replace(/^uuid:/i, "").toLowerCase();
   if (!device || udn === "" || udn.length > maxUdnLength) throw protocolError("is not a device of that type");
   const location = `http://${addressText(at)}${path}`;
@@ -49,11 +48,11 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp) 
 }
 
 /** The first device of a type in a tree of embedded devices. */
-function deviceIn(device: Element | undefined, type: RegExp, depth: number): Element | undefined {
-  if (!device || depth === 0) return undefined;
+function deviceIn(device: Element | undefined, type: RegExp): Element | undefined {
+  if (!device) return undefined;
   if (type.test(childText(device, "deviceType") ?? "")) return device;
   for (const inner of childrenOf(child(device, "deviceList"), "device")) {
-    const found = deviceIn(inner, type, depth - 1);
+    const found = deviceIn(inner, type);
     if (found) return found;
   }
   return undefined;
