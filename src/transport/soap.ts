@@ -3,6 +3,7 @@
  * envelope with values, or a fault with status 500. Elements are read by local name, as each stack has its own prefixes.
  */
 import { DeviceError, type ErrorCode, protocolError } from "../api/errors.ts";
+import { tryOr } from "../system/try-or.ts";
 import { type Answer, type DeviceHttp, type RequestOptions, refuseRedirect } from "./http.ts";
 import { documentText, type Element, readXml } from "./xml.ts";
 
@@ -93,7 +94,8 @@ function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   const { status } = answer;
   refuseRedirect(answer);
   if (status !== 200 && status !== 500) throw new SoapFault(action, status, null, "");
-  const envelope = readEnvelope(answer);
+  // With status 500 the body may be any error page, or empty.
+  const envelope = tryOr(() => readXml(documentText(answer)), undefined);
   const body = within(envelope, "Body");
   const fault = within(body, "Fault");
   if (fault || status === 500) throw faultOf(action, status, fault);
@@ -102,26 +104,11 @@ function readSoap({ action }: SoapAction, answer: Answer): SoapValues {
   return new Map(response.children.map((value) => [localName(value), value.textUpTo(maxValueLength)]));
 }
 
-/** `undefined` where there is none: with status 500 the body may be any error page. */
-function readEnvelope(answer: Answer): Element | undefined {
-  if (isEmpty(answer)) return undefined;
-  try {
-    return readXml(documentText(answer));
-  } catch (error) {
-    if (answer.status === 500) return undefined;
-    throw error;
-  }
-}
-
 function faultOf(action: string, status: number, fault: Element | undefined): SoapFault {
   const error = within(within(fault, "detail"), "UPnPError");
   const code = within(error, "errorCode")?.text ?? "";
   const words = within(error, "errorDescription")?.text ?? within(fault, "faultstring")?.text ?? "";
   return new SoapFault(action, status, /^\d{3}$/.test(code) ? Number(code) : null, words);
-}
-
-function isEmpty({ body }: Answer): boolean {
-  return body.every((byte) => byte <= 0x20);
 }
 
 /** The name of an element without its prefix. */
