@@ -99,7 +99,7 @@ export class HttpConnection {
         this.idleSince = performance.now();
         // After `Connection: close` no other request may be sent (RFC 9112, 9.6): a device that leaves it open may reset it then.
         const isLast = exchange.headers?.["Connection"] === "close";
-        if (error || !reader.answer || !reader.reusable || isLast) this.close();
+        if (error || !reader.reusable || isLast) this.close();
         if (error) reject(error);
         else if (reader.answer) resolve(reader.answer);
       };
@@ -176,7 +176,7 @@ type Framing =
   | { by: "close" }
   | { by: "none" };
 
-/** Reads an answer from the bytes given to `push`; `end` is the end of the connection. `answer` is set when it is complete. */
+/** Reads an answer from the bytes given to `push`; `end` is the end of the connection. `answer` is set when it is complete; nothing is given after that. */
 export class AnswerReader {
   answer: Answer | undefined;
   /** Whether the connection may carry another exchange after this answer. */
@@ -202,7 +202,6 @@ export class AnswerReader {
   }
 
   push(bytes: Uint8Array): void {
-    if (this.answer) return;
     this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
     if (!this.#head && !this.#readHead()) return;
     this.#readBody();
@@ -212,7 +211,6 @@ export class AnswerReader {
 
   /** The device closed the connection. */
   end(): void {
-    if (this.answer) return;
     if (this.#head && this.#framing.by === "close") return this.#finish(false);
     throw hungUp(
       this.begun ? "closed the connection before its answer was complete" : "closed the connection without an answer",
@@ -266,7 +264,7 @@ export class AnswerReader {
 
   #readChunks(framing: Framing & { by: "chunks" }): void {
     for (;;) {
-      if (framing.left > 0 && !this.#readLeft(framing)) return;
+      if (!this.#readLeft(framing)) return;
       const end = this.#pending.indexOf(10);
       if (end === -1) {
         if (this.#pending.length > 1024) throw malformed("an invalid chunk");
