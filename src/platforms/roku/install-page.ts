@@ -121,9 +121,7 @@ function clean(text: string): string {
 function unique(messages: readonly Message[]): Message[] {
   const seen = new Map<string, Message>();
   for (const message of messages) {
-    if (message.text === "") continue;
-    const before = seen.get(message.text);
-    if (!before || before.type === "") seen.set(message.text, message);
+    if (message.text !== "" && !seen.has(message.text)) seen.set(message.text, message);
   }
   return [...seen.values()];
 }
