@@ -22,9 +22,9 @@ export function inputOf(platformId: string): string | null {
   return inputs.get(platformId) ?? null;
 }
 
-/** The app id of an input, or `null`. */
-export function appOfInput(input: string): string | null {
-  return [...inputs].find(([, word]) => word === input)?.[0] ?? null;
+/** The app id of an input. */
+export function appOfInput(input: string): string | undefined {
+  return [...inputs].find(([, word]) => word === input)?.[0];
 }
 
 /** Whether a text could be the id of a Roku app (1.4). */
@@ -65,10 +65,10 @@ export function readActiveApp(text: string): { app: PlatformApp | null; screensa
   const root = readXml(text, "active-app");
   const element = childrenOf(root, "app")[0];
   const attributes = element?.attributes ?? {};
-  const { id, type } = attributes;
-  const home = !id || id === dynamicMenu || id === "home" || type === "home" || type === "menu";
+  const { id = "", type } = attributes;
+  const home = ["", dynamicMenu, "home"].includes(id) || type === "home" || type === "menu";
   return {
-    app: home || !element || !id ? null : appOf(element, attributes, id.slice(0, longestId).toWellFormed()),
+    app: !element || home ? null : appOf(element, attributes, id.slice(0, longestId).toWellFormed()),
     screensaver: child(root, "screensaver") !== undefined || type === "ssvr",
   };
 }
