@@ -37,6 +37,7 @@ const answers: readonly [name: string, text: string, asked: Asked, expected: obj
   ["bare line feeds", "HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", {}, hello],
   ["no reason phrase", "HTTP/1.1 200\r\nContent-Length: 5\r\n\r\nhello", {}, hello],
   ["a line that is no header", "HTTP/1.1 200 OK\r\nnonsense\r\n: x\r\nContent-Length: 5\r\n\r\nhello", {}, hello],
+  ["a body as it is", "HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello", {}, hello],
   ["chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n", {}, hello],
   [
     "chunks in capitals, with extensions, trailers and bare line feeds",

@@ -2,7 +2,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { DeviceError } from "../../src/api/errors.ts";
 import { DeviceHttp } from "../../src/transport/http.ts";
-import { askSoap, escaped, SoapFault, tellSoap } from "../../src/transport/soap.ts";
+import { askSoap, escaped, SoapFault, tellSoap, unlessFault } from "../../src/transport/soap.ts";
 import { readXml } from "../../src/transport/xml.ts";
 import { answer, type HttpDevice, type Saying, startHttpDevice } from "../support/http-device.ts";
 
@@ -88,13 +88,21 @@ test("a fault is returned as data, with its code and the matching error of zapd"
     // An Onkyo says it without a word; sets that have no such service, too.
     [answer(501), null, "unsupported_operation"],
     [answer(404, "nothing here"), null, "unsupported_operation"],
+    [answer(403), null, "device_refused"],
   ];
   for (const [say, errorCode, code] of told) {
     const error = await failureOf(say);
     expect(error).toBeInstanceOf(SoapFault);
     expect([error.code, (error as SoapFault).errorCode]).toEqual([code as typeof error.code, errorCode]);
     expect(error.phase).toBe("answered");
+    expect(error.reason).toBe(code === "device_refused" ? "denied" : "protocol");
   }
+});
+
+test("a value that a service does not have is missing, but no answer at all is a failure", async () => {
+  const ask = async (say: Saying) => unlessFault(askSoap((await device(say)).http, getVolume, never));
+  expect(await ask(answer(501))).toEqual(new Map());
+  await expect(ask("close")).rejects.toBeInstanceOf(DeviceError);
 });
 
 test("a device's words are shown without what could change a line", async () => {

@@ -108,6 +108,7 @@ describe("a challenge", () => {
 
   test("that offers only what is not spoken here has no qop, as has one of RFC 2069; one without nonce, or of another scheme, is none", () => {
     expect(readChallenge('Digest realm="r", nonce="n", qop="auth-int"')?.qop).toBe(false);
+    expect(readChallenge('Digest realm="r", nonce="n", qop="auth-int, auth"')?.qop).toBe(true);
     expect(readChallenge('Digest realm="r", nonce="n"')?.qop).toBe(false);
     for (const header of ["", "Basic realm=x", 'Digest realm="r"', "Digest", "Bearer nonce=1"])
       expect(readChallenge(header)).toBeNull();

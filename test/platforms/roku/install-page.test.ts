@@ -71,6 +71,10 @@ describe("a page", () => {
     expect(readInstallPage(script([received])).outcome).not.toBe("installed");
   });
 
+  test("that calls something new a success is one", () => {
+    expect(readInstallPage(script([received, success("All is well.")])).outcome).toBe("installed");
+  });
+
   test("with one failure is a failure, whatever else it says", () => {
     expect(readInstallPage(script([received, success("Install Success."), error("Oops")])).outcome).toBe("rejected");
     expect(

@@ -48,11 +48,12 @@ describe("apps", () => {
     ]);
   });
 
-  test("whose ids are too long for a catalog are left out; where one is shown, its id has no half characters", () => {
+  test("whose ids are too long for a catalog are left out; where one is shown, its id has no half characters; a long name is cut", () => {
     const long = `<app id="${"1".repeat(127)}📺">Long</app>`;
     expect(readApps(`<apps>${long}</apps>`)).toEqual([]);
     const { app } = readActiveApp(`<active-app>${long}</active-app>`);
     expect([app?.platformId.length, app?.platformId.isWellFormed()]).toEqual([128, true]);
+    expect(readApps(`<apps><app id="1">${"n".repeat(300)}</app></apps>`)[0]?.name.length).toBe(256);
   });
 
   test("menus and screensavers are none", () => {

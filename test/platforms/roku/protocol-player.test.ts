@@ -64,6 +64,11 @@ describe("playback", () => {
     expect({ told: readPlayback(player(state, netflix + said), shown) }).toMatchObject({ told });
   });
 
+  test("of a player that does not name its app is that of the app shown, and forgotten at home once it has ended", () => {
+    expect(readPlayback(player("play", times), "12")).toMatchObject(timed);
+    expect(readPlayback(player("close"), null)).toBeNull();
+  });
+
   test("with times that are none", () => {
     for (const time of ["", "soon", "-5 ms", "5 s", "1e3 ms", "5.5 ms", "9".repeat(20) + " ms"])
       expect(readPlayback(player("play", `${netflix}<position>${time}</position>`), "12")?.position_ms).toBeNull();
