@@ -88,7 +88,6 @@ export class ReconnectingSession<S extends Session> {
 
   /** Closes the session for good, once the calls under way have ended. */
   close(): void {
-    if (this.#closed) return;
     this.#closed = true;
     this.#cancelRetry();
     clearTimeout(this.#idle);
@@ -96,7 +95,7 @@ export class ReconnectingSession<S extends Session> {
     const session = this.#session;
     this.#session = undefined;
     // Calls have deadlines of their own; they get half a minute at most.
-    const isDone = () => session?.pending === 0 || session?.alive === false;
+    const isDone = () => session?.pending === 0;
     if (session) void until(isDone, { timeoutMs: 30_000, everyMs: 50 }).then(() => session.close());
   }
 

@@ -57,15 +57,15 @@ async function passUntilSettled<T>(work: Promise<T>): Promise<T> {
 function connect(options: { idleMs?: number; takes?: number } = {}) {
   const attempts: number[] = [];
   const sessions: FakeSession[] = [];
-  const device = { failure: undefined as ZapdError | undefined };
+  const device = { failure: undefined as ZapdError | undefined, breaksAtOnce: false };
   const start = performance.now();
   const link = new ReconnectingSession<FakeSession>({
-    async open(signal, ended) {
+    async open(_signal, ended) {
       attempts.push(Math.round(performance.now() - start));
       await sleep(options.takes ?? 1);
-      if (signal.aborted) throw signal.reason;
       if (device.failure) throw device.failure;
       const session = new FakeSession(ended);
+      if (device.breaksAtOnce) session.break();
       sessions.push(session);
       return session;
     },
@@ -95,7 +95,7 @@ test("is opened on first use, and shared by all", async () => {
 test("one that breaks is reopened in the background, less and less often, until it has not been used for a while", async () => {
   const { attempts, device, open } = connect({ idleMs: 400 });
   const session = await open();
-  device.failure = unreachable;
+  device.failure = new ZapdError("device_timeout", "did not answer in time");
   session.break();
   await pass(1_200);
   // Each attempt takes 1 ms and fails; the delays are 20, 40, 80 and 160 ms.
@@ -108,6 +108,35 @@ test("one that breaks is there again when the device is", async () => {
   expect(link.current).toBeUndefined();
   await pass(30);
   expect([sessions.length, link.current]).toEqual([2, sessions[1]]);
+});
+
+test("one that breaks soon after that waits longer for the next try, and one that has lasted does not", async () => {
+  const { attempts, sessions, open } = connect();
+  (await open()).break();
+  await pass(30);
+  sessions[1]?.break();
+  await pass(30);
+  expect(attempts.length).toBe(2);
+  await pass(20);
+  expect(attempts.length).toBe(3);
+  await pass(11_000);
+  sessions[2]?.break();
+  await pass(30);
+  expect(attempts.length).toBe(4);
+});
+
+test("one that breaks while it is opened is reopened, and one that was dropped is not", async () => {
+  const { link, attempts, device, open, use } = connect();
+  device.breaksAtOnce = true;
+  await use();
+  device.breaksAtOnce = false;
+  await pass(30);
+  expect([attempts.length, link.current?.alive]).toEqual([2, true]);
+  const session = await open();
+  link.drop();
+  session.break();
+  await pass(100);
+  expect(attempts.length).toBe(2);
 });
 
 test("is not reopened where the device goes off, or wants to be paired with", async () => {
@@ -131,8 +160,10 @@ test("a device that has never answered is not tried in the background; readers s
   expect(attempts.length).toBe(1);
   expect(await use(true)).toBe(unreachable);
   expect(attempts.length).toBe(2);
-  await pass(100);
+  await pass(1_000);
   expect(attempts.length).toBe(2);
+  expect(await use()).toBe(unreachable);
+  expect(attempts.length).toBe(3);
   device.failure = undefined;
   expect((await open(true)).alive).toBe(true);
 });
@@ -178,7 +209,11 @@ test("a caller that arrives while an abandoned attempt is still running gets a n
   expect(await leaving).toBe("gone");
   const next = await open();
   await pass(50);
-  expect([attempts.length, sessions.length, next.alive, link.current === next]).toEqual([2, 1, true, true]);
+  expect(sessions.map((one) => [one.alive, one === next])).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+  expect([attempts.length, link.current]).toEqual([2, next]);
 });
 
 test("is closed when it has not been used for a while, but not while calls are under way", async () => {

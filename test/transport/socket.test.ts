@@ -271,6 +271,19 @@ describe("a connection", () => {
     await until("it is closed", () => device.open === 0);
   });
 
+  test("that is reset within a body without a length brings no answer", async () => {
+    const server = net.createServer((socket) =>
+      socket.once("data", () => {
+        socket.write("HTTP/1.1 200 OK\r\n\r\nhalf");
+        setTimeout(() => socket.resetAndDestroy(), 50);
+      }),
+    );
+    const { port, stop } = await listening(server);
+    const connection = await HttpConnection.open({ host: "127.0.0.1", port }, never);
+    expect(await failureOf(connection.exchange(get("/"), never))).toStartWith("device_error: broke the connection");
+    await stop();
+  });
+
   test("that the device closed while it rested is not usable", async () => {
     const device = await echo();
     const connection = await HttpConnection.open(device.address, never);

@@ -71,6 +71,15 @@ describe("device-info", () => {
 
   test("is read whatever its root is called", () => {
     expect(readDeviceInfo("<device><serial-number>X1</serial-number></device>").ids[0]).toBe("X1");
+    expect(outcomeOf(() => readDeviceInfo("<device/>"))).toBe("device_error");
+  });
+
+  test("has the same id as the description where neither has a serial, and none where that is empty", () => {
+    const device = (udn: string) =>
+      `<root><device><deviceType>urn:roku-com:device:player:1-0</deviceType><UDN>uuid:${udn}</UDN><modelNumber>9101X</modelNumber></device></root>`;
+    expect(readDeviceInfo(info({ udn: "0a-B1" }, "")).ids).toEqual(["0a-b1"]);
+    expect(flat(readDescription(device("0A-b1")))).toMatchObject({ ids: ["0a-b1"], model: "9101X" });
+    expect(readDescription(device("")).ids).toEqual([]);
   });
 
   test("gives the name the user chose, then what the set would call itself", () => {
