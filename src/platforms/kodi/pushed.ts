@@ -79,8 +79,7 @@ export class PushedState {
     const player = asJson(data["player"]);
     const speed = player["speed"];
     // Pictures are shown beside the music, and paused for themselves (CGUIWindowSlideShow::AnnouncePlayerPause).
-    const isOther = player["playerid"] !== undefined && player["playerid"] !== reading.playing?.playerId;
-    const playing = isOther ? null : reading.playing;
+    const playing = player["playerid"] === reading.playing?.playerId ? reading.playing : null;
     switch (method) {
       case "Application.OnVolumeChanged": {
         const { level, muted } = reading.volume;

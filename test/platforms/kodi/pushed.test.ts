@@ -3,6 +3,7 @@ import { kodi } from "../../../src/platforms/kodi/adapter.ts";
 import type { KodiMemory, KodiSecret } from "../../../src/platforms/kodi/memory.ts";
 import { readPlaying } from "../../../src/platforms/kodi/protocol.ts";
 import { PushedState } from "../../../src/platforms/kodi/pushed.ts";
+import type { Json } from "../../../src/transport/json.ts";
 import { has } from "../../contract/bench.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
@@ -60,6 +61,41 @@ test("what it tells while it is read is newer than what is read", () => {
   const read = { ...quiet, folder: "plugin.video.x" };
   expect(pushed.store(read, since)).toEqual({ ...read, volume: { level: 30, muted: false } });
   expect(pushed.fresh).toMatchObject({ folder: "plugin.video.x", volume: { level: 30 } });
+  passed.ms = 1;
+  expect(pushed.store(quiet, performance.now())).toEqual(quiet);
+  expect(pushed.describe(quiet).app).toBeNull();
+  // With nothing read before, it tells only that what is being read may be old.
+  pushed.invalidate();
+  passed.ms = 2;
+  const begun = performance.now();
+  pushed.apply("Application.OnVolumeChanged", { volume: 30 });
+  expect(pushed.store(read, begun)).toEqual(read);
+  expect(pushed.isKnown).toBe(false);
+});
+
+test("a notification changes its part; one that says too little, or of another player, has all of it read again", () => {
+  const playing = readPlaying(1, { speed: 1, time: { minutes: 2 }, totaltime: { hours: 1 } }, {}, {});
+  const reading = { playing, volume: { level: 20, muted: false }, screensaver: false, folder: null };
+  const told = (method: string, data: Json) => {
+    const pushed = new PushedState();
+    pushed.store(reading, performance.now());
+    const patch = pushed.apply(method, data);
+    return pushed.isKnown ? patch : null;
+  };
+  expect(told("GUI.OnScreensaverActivated", {})).toEqual({ screensaver: true });
+  expect(told("GUI.OnScreensaverDeactivated", {})).toEqual({});
+  expect(told("Application.OnVolumeChanged", { volume: 30.4 })).toEqual({ volume: { level: 30, muted: false } });
+  expect(told("Application.OnVolumeChanged", { muted: true })).toEqual({ volume: { level: 20, muted: true } });
+  const seek = { playerid: 1, time: { minutes: 5 } };
+  expect(told("Player.OnSeek", { player: seek })?.playback?.position_ms).toBeWithin(300_000, 310_000);
+  for (const [method, player] of [
+    ["Player.OnSeek", { playerid: 1 }],
+    ["Player.OnSeek", { ...seek, playerid: 2 }],
+    ["Player.OnSpeedChanged", { playerid: 1 }],
+    ["Player.OnPause", { playerid: 2, speed: 0 }],
+    ["Player.OnPlay", { playerid: 1, speed: 1 }],
+  ] as const)
+    expect(told(method, { player })).toBeNull();
 });
 
 test("a scan of the library, and add-ons that notify all the time, neither spoil a reading nor keep it fresh", () => {
@@ -79,6 +115,7 @@ test("a scan of the library, and add-ons that notify all the time, neither spoil
 test("names of add-ons are kept, but not without end", () => {
   const pushed = new PushedState();
   pushed.rememberName("plugin.video.x", "X");
+  pushed.rememberName("plugin.video.y", "Y");
   expect(pushed.appNamed("plugin.video.x").name).toBe("X");
   for (let at = 0; at < 20_000; at++) pushed.rememberName(`plugin.video.${at}`, "One of many");
   expect(["x", "0", "19999"].map((one) => pushed.appNamed(`plugin.video.${one}`).name)).toEqual([
