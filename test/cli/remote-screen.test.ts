@@ -47,6 +47,8 @@ describe("the screen", () => {
     expect(line(playing(seen(66), { rate: -4 }))).toContain("playing 7:40 / 31:20");
     expect(line(playing(seen(66), { status: "paused", rate: 0 }))).toContain("paused 12:04 / 31:20");
     expect(line(playing(seen(66), { rate: null }))).toContain("playing 12:04 / 31:20");
+    expect(line(playing(seen(66), { duration_ms: null }))).toContain("playing 13:10 ·");
+    expect(line(playing(seen(66), { position_ms: null }))).toContain("playing 31:20 ·");
     // Never beyond its end, and never before a word that a clock dates into the future.
     expect(line(playing(seen(6_000)))).toContain("playing 31:20 / 31:20");
     expect(line(playing(seen(-60)))).toContain("playing 12:04 / 31:20");

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ApiEvent } from "../../src/api/client.ts";
-import type { Device } from "../../src/api/schemas.ts";
+import type { Device, State } from "../../src/api/schemas.ts";
 import { bindings } from "../../src/cli/remote/keys.ts";
 import {
   begin,
@@ -69,20 +69,21 @@ describe("keys", () => {
   });
 
   test("that a set lacks ask for the same in another way, where it has one", () => {
-    const facts = { keys: [], capabilities: ["state", "volume", "mute", "playback"] } as const;
-    const quiet = driving(
-      {},
-      {
-        device: { ...livingRoom, ...facts, keys: [], capabilities: [...facts.capabilities] },
-        state: playing(new Date(now)),
-      },
-    );
+    const capabilities: Device["capabilities"] = ["state", "hold", "volume", "mute", "playback"];
+    const device = { ...livingRoom, keys: [], capabilities };
+    const quiet = driving({}, { device, state: playing(new Date(now)) });
     expect(sent(after(quiet, "+", "-", "m", " ").effects)).toEqual([
       [{ step: 1 }, null],
       [{ step: -1 }, null],
       [{ muted: true }, null],
       [{ do: "pause" }, null],
     ]);
+    const asked = (state: State, ...inputs: string[]) => sent(after(driving({}, { device, state }), ...inputs).effects);
+    expect(asked({ ...playing(new Date(now), { status: "paused" }), volume: null }, "m", " ")).toEqual([
+      [{ muted: true }, null],
+      [{ do: "play" }, null],
+    ]);
+    expect(asked(state({ volume: { level: 18, muted: true } }), "m")).toEqual([[{ muted: false }, null]]);
     expect(keysIn(after(bare({ keys: ["power-off"] }), "p").effects)).toEqual(["power-off"]);
     // The daemon says why it has no such key.
     expect(keysIn(after(quiet, "h").effects)).toEqual(["home"]);
@@ -93,6 +94,7 @@ describe("keys", () => {
     const silent = bare({ status: "offline" });
     expect([off, silent].map((model) => keysIn(after(model, "p").effects))).toEqual([["power-on"], ["power-on"]]);
     expect(after(off, "p").model.notice?.text).toContain("turning it on");
+    expect(after(off, "h").model.notice).toBeNull();
     // Bedroom cannot be turned on: its own power key is all there is.
     expect(keysIn(after(driving({ current: bedroom.id }), "p").effects)).toEqual(["power"]);
   });
@@ -107,7 +109,8 @@ describe("keys", () => {
     const { model, effects } = after(driving(), "tab");
     expect([model.current, currentView(model)?.state, effects]).toEqual([bedroom.id, state(), []]);
     expect(after(driving(), "tab", "tab").model.current).toBe(livingRoom.id);
-    expect(after(driving(), "shift-tab").model.current).toBe(bedroom.id);
+    const three = [...driving().devices, { device: { ...bedroom, id: "kitchen" }, state: null }];
+    expect(after(driving({ devices: three }), "shift-tab").model.current).toBe("kitchen");
     const single = after({ ...driving(), devices: driving().devices.slice(0, 1) }, "tab");
     expect([single.effects, single.model.notice?.text]).toEqual([[], "no other device is known"]);
   });
@@ -123,13 +126,17 @@ describe("keys", () => {
     const done = (position_ms: number) =>
       told(moved.model, { name: "done", id: livingRoom.id, command: seek(position_ms) });
     expect([done(760_000).seeking?.to, done(780_000).seeking]).toEqual([780_000, null]);
+    const elsewhere = { name: "done", id: bedroom.id, command: seek(780_000) } as const;
+    expect([told(moved.model, elsewhere).seeking?.to, told(driving(), elsewhere).seeking]).toEqual([780_000, null]);
     const failure = { code: "device_timeout", message: "no" };
     expect(told(moved.model, { name: "failed", id: livingRoom.id, failure }).seeking).toBeNull();
+    expect(told(moved.model, { name: "failed", id: bedroom.id, failure }).seeking).not.toBeNull();
     expect(told(moved.model, { name: "dropped", id: livingRoom.id, count: 1 }).seeking).toBeNull();
     expect(sent(after(film({ position_ms: 1_000 }), ",").effects)).toMatchObject([[{ position_ms: 0 }, null]]);
     expect(sent(after(film({ position_ms: 1_879_000 }), ".").effects)).toMatchObject([
       [{ position_ms: 1_880_000 }, null],
     ]);
+    expect(after(driving({}, { state: null }), ".").effects).toEqual([]);
     const idle = after(driving(), ".");
     expect([idle.effects, idle.model.notice?.text]).toEqual([[], "Living Room is not playing anything that can seek"]);
     const cannot = after(bare({ capabilities: ["state"] }), ".");
@@ -152,7 +159,12 @@ describe("the text line", () => {
     expect(keysIn(after(written.model, "enter").effects)).toEqual(["literal:hey q"]);
     expect(after(written.model, "escape")).toMatchObject({ effects: [], model: { mode: { name: "keys" } } });
     expect(after(driving(), "t", "enter").effects).toEqual([]);
-    expect(after(written.model, "ctrl-w", "ctrl-u").model.mode).toEqual({ name: "line", what: "text", text: "" });
+    const line = (...keys: string[]) => after(written.model, ...keys).model.mode;
+    expect([line("ctrl-w"), line("ctrl-u"), line("up", "home")]).toMatchObject([
+      { text: "hey " },
+      { text: "" },
+      { text: "hey q" },
+    ]);
   });
 
   test("takes a paste as one line without controls, and no more than the API does", () => {
@@ -212,6 +224,10 @@ describe("a picker", () => {
       [],
     ]);
     expect(names("t")[0]).toBe("YouTube TV");
+    const tubes = told(open, listed("apps", named("My Tubes", "Tubi")));
+    expect(choicesShown(tubes, "apps", "tu").map(({ name }) => name)).toEqual(["Tubi", "My Tubes"]);
+    const pasted = told(open, { name: "input", input: { paste: "you\n" } });
+    expect(pasted.mode).toMatchObject({ filter: "you ", at: 0 });
   });
 
   test("moves within the list, starts at its top after each letter, and launches", () => {
@@ -222,6 +238,11 @@ describe("a picker", () => {
     expect(sent(launched.effects)).toEqual([[{ app: "id-YouTube TV" }, null]]);
     expect([launched.model.mode.name, launched.model.notice?.text]).toEqual(["keys", "launching YouTube TV …"]);
     expect(after(open, "z", "z", "enter").effects).toEqual([]);
+    const at = (...keys: string[]) => after(open, ...keys).model.mode;
+    expect([at("end"), at("end", "up"), at("end", "home"), at("page-down", "page-up")]).toMatchObject(
+      [3, 2, 0, 0].map((at) => ({ at, filter: "" })),
+    );
+    expect([at("ctrl-l"), at("escape")]).toMatchObject([{ name: "pick" }, { name: "keys" }]);
   });
 
   test("has inputs and channels as well, each from its own list", () => {
@@ -273,6 +294,17 @@ describe("what comes back", () => {
     expect(told(refused, done(livingRoom.id)).notice).toBeNull();
   });
 
+  test("presses that were dropped are counted; a notice goes after a while, and help with any key", () => {
+    const dropped = (id: string, count: number) => told(driving(), { name: "dropped", id, count });
+    expect([dropped(livingRoom.id, 1).notice?.text, dropped("gone", 2).notice?.text]).toEqual([
+      "Living Room is slow: 1 press was dropped",
+      "it is slow: 2 presses were dropped",
+    ]);
+    expect(told(dropped("gone", 2), { name: "noticeEnded" }).notice).toBeNull();
+    expect(after(driving(), "?").model.mode.name).toBe("help");
+    expect(after(driving(), "?", "q")).toEqual({ model: driving(), effects: [] });
+  });
+
   test("the end of another's lease is told in local time", () => {
     const hint = "ada has it until 2020-07-15T10:00:00.000Z. To take it away: zapd lease break";
     const failure = { code: "device_leased", message: "Living Room is leased to ada", hint };
@@ -285,6 +317,8 @@ describe("what comes back", () => {
     const lost = told(after(driving(), "/").model, { name: "connection", isLost: true });
     expect([lost.isDisconnected, lost.mode.name]).toEqual([true, "keys"]);
     expect(told(lost, failed("daemon_not_running")).notice).toBeNull();
+    const writing = after(driving(), "t", "x").model;
+    expect(told(writing, { name: "connection", isLost: true }).mode).toEqual(writing.mode);
     const back = told(after(lost, "/").model, { name: "connection", isLost: false });
     expect([back.isDisconnected, back.mode.name]).toEqual([false, "pick"]);
   });
@@ -312,6 +346,7 @@ describe("what the daemon tells", () => {
     const usual = { ...livingRoom, is_default: true };
     expect(tell(begin(null), snapshot([bedroom, usual], 1, true)).current).toBe(livingRoom.id);
     expect(tell(begin(bedroom.id), snapshot([bedroom, usual], 1, true)).current).toBe(bedroom.id);
+    expect(names(tell(half, snapshot([livingRoom], 1, true)))).toEqual(["Living Room"]);
     // Whatever was known before is gone with the next one.
     expect(names(tell(whole, snapshot([livingRoom], 1, true)))).toEqual(["Living Room"]);
     expect(tell(begin(null), snapshot([], 1, true))).toMatchObject({ hasSnapshot: true, current: null });
@@ -330,7 +365,8 @@ describe("what the daemon tells", () => {
     expect([left.current, left.mode.name, left.notice?.text]).toEqual([bedroom.id, "keys", "Den is no longer known"]);
     expect(gone(renamed, bedroom).notice).toBeNull();
     const none = gone(gone(left, bedroom), kitchen);
-    expect([none.current, after(none, "h", "t", "/", "p", "5", "+").effects]).toEqual([null, []]);
+    const driven = after(none, "h", "t", "/", "p", "5", "+", "tab");
+    expect([driven.model.current, driven.effects]).toEqual([null, []]);
     expect(tell(none, { type: "device.added", device_id: "kitchen", device: kitchen } as never).current).toBe(
       "kitchen",
     );

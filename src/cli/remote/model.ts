@@ -142,12 +142,10 @@ export function stateAt({ device, state }: DeviceView, seeking: Model["seeking"]
 /** The choices that match the filter: beginnings first, then words, then parts, then its letters in order. */
 export function choicesShown(model: Model, what: ListName, filter: string): readonly Choice[] {
   const wanted = normalized(filter);
-  const choices = allChoices(model, what) ?? [];
-  if (wanted === "") return choices;
-  const ranked = choices.flatMap((choice) => {
+  const ranked = (allChoices(model, what) ?? []).flatMap((choice) => {
     const name = normalized(choice.name);
     const rank = name.startsWith(wanted) ? 0 : name.includes(` ${wanted}`) ? 1 : name.includes(wanted) ? 2 : 3;
-    return rank < 3 || hasInOrder(wanted, name) ? [{ choice, rank }] : [];
+    return hasInOrder(wanted, name) ? [{ choice, rank }] : [];
   });
   return ranked.sort((one, other) => one.rank - other.rank).map(({ choice }) => choice);
 }
@@ -187,7 +185,7 @@ export function update(model: Model, event: Event, now: number): Step {
       });
     case "listed": {
       const lists = { ...model.lists, [`${event.what} ${event.id}`]: event.choices };
-      return step({ ...withoutNotice(model), lists });
+      return step({ ...model, notice: null, lists });
     }
     case "done":
       return step(commandDone(model, event));
@@ -202,10 +200,6 @@ export function update(model: Model, event: Event, now: number): Step {
     case "noticeEnded":
       return step({ ...model, notice: null });
   }
-}
-
-function withoutNotice(model: Model): Model {
-  return model.notice === null ? model : { ...model, notice: null };
 }
 
 /** Applies an event of the daemon. */
@@ -255,7 +249,7 @@ function commandDone(model: Model, { id, command, difference }: Event & { name: 
     seeking?.id === id && command.operation === "controlPlayback" && command.body.position_ms === seeking.to;
   const settled = isThere ? { ...model, seeking: null } : model;
   if (id !== model.current) return settled;
-  if (difference === undefined) return withoutNotice(settled);
+  if (difference === undefined) return { ...settled, notice: null };
   return {
     ...settled,
     notice: { text: `${nameOf(model, id)} accepted the command, but ${difference}`, isFailure: false },
@@ -362,12 +356,11 @@ function pressBinding(model: Model, view: DeviceView, binding: Binding, isRepeat
   const pressedModel = { ...model, pressedInput: input };
   const order = { name: "order", id: device.id, input, isRepeat } as const;
   if (typeof key === "number") {
-    const to = stateAt(view, model.seeking, now)?.playback?.position_ms ?? null;
+    const { position_ms: at = null, duration_ms = null } = stateAt(view, model.seeking, now)?.playback ?? {};
     const text = `${nameOf(model, device.id)} is not playing anything that can seek`;
     const notice = refusal(model, view, "seek") ?? { text, isFailure: false };
-    if (to === null || notice.isFailure) return step({ ...pressedModel, notice });
-    const duration = view.state?.playback?.duration_ms ?? Number.POSITIVE_INFINITY;
-    const position_ms = Math.max(0, Math.min(to + key, duration));
+    if (at === null || notice.isFailure) return step({ ...pressedModel, notice });
+    const position_ms = Math.max(0, Math.min(at + key, duration_ms ?? Number.POSITIVE_INFINITY));
     const seeking = { id: device.id, to: position_ms };
     return step(
       { ...pressedModel, seeking },
@@ -394,18 +387,17 @@ function switchDevice(model: Model, by: number): Step {
 
 function lineKey(model: Model, mode: Mode & { name: "line" }, key: string): Step {
   const { what, text } = mode;
-  const { current: id } = model;
-  if (key === "escape" || (key === "enter" && (text === "" || id === null))) return backToKeys(model);
-  if (key === "enter" && id !== null) {
+  if (key === "enter" && text !== "" && model.current !== null) {
     const command: Command =
       what === "text" ? press(`literal:${text}`) : { operation: "setVolume", body: { level: Number(text) } };
-    if (what === "text" || Number(text) <= 100) return backToKeys(model, { name: "order", id, command });
+    if (what === "text" || Number(text) <= 100) return backToKeys(model, { name: "order", id: model.current, command });
     return step({
       ...model,
       mode: { ...mode, text: "" },
       notice: { text: "give a volume from 0 to 100", isFailure: true },
     });
   }
+  if (key === "enter" || key === "escape") return backToKeys(model);
   const next = editText(text, key);
   return next === null ? step(model) : step({ ...model, mode: withText(mode, next) });
 }
