@@ -8,7 +8,7 @@ import {
   type ValueName,
 } from "../api/client.ts";
 import type { Outcome } from "../api/errors.ts";
-import { apiOf, type CommonArguments, call, failureOf, sendRequest } from "./client.ts";
+import { apiOf, call, failureOf, sendRequest } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning } from "./failure.ts";
 
@@ -20,13 +20,9 @@ export async function tryCall<Name extends ValueName>(
   timeoutMs: number,
 ): Promise<Outcome<Result<Name>>> {
   const timeout = AbortSignal.timeout(Math.ceil(timeoutMs));
-  const { signal: own } = given as CommonArguments;
-  const signal = own ? AbortSignal.any([own, timeout]) : timeout;
   try {
-    return {
-      ok: true,
-      data: (await call(context, name, { ...given, signal }, { quiet: true, untilAnswered: true })).data,
-    };
+    const called = await call(context, name, { ...given, signal: timeout }, { quiet: true, untilAnswered: true });
+    return { ok: true, data: called.data };
   } catch (error) {
     const late = `the daemon did not answer within ${Math.round(timeoutMs / 1_000)} s`;
     if (timeout.aborted) return { ok: false, code: notRunning, message: late };
