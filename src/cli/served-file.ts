@@ -63,7 +63,7 @@ export class ServedFile {
     const { size, mtime } = await this.#handle.stat();
     this.lastUsedAt = performance.now();
     const modified = mtime.toUTCString();
-    const tag = `"${size.toString(16)}-${Math.trunc(mtime.getTime()).toString(16)}"`;
+    const tag = `"${size.toString(16)}-${mtime.getTime().toString(16)}"`;
     const common = {
       "content-type": this.type ?? "application/octet-stream",
       "accept-ranges": "bytes",

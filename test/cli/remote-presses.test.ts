@@ -95,6 +95,13 @@ describe("presses", () => {
     for (let tap = 0; tap < 4; tap++) tapped.press("home", 160);
     for (let tap = 0; tap < 5; tap++) await tapped.end();
     expect(tapped.sent).toHaveLength(4);
+    const quick = slowSet(null);
+    for (let tap = 0; tap < 4; tap++) {
+      quick.press("home", 60);
+      quick.presses.release("home");
+      await settle();
+    }
+    expect(quick.sent).toHaveLength(4);
     const kept = slowSet();
     for (let repeat = 0; repeat < 40; repeat++) kept.press("home", 33);
     for (let tap = 0; tap < 5; tap++) await kept.end();
@@ -136,10 +143,30 @@ describe("presses", () => {
     for (const to of [10_000, 20_000, 30_000]) set.seek(to);
     await set.end();
     expect(set.sent).toEqual([10_000, 30_000].map((to) => `a controlPlayback {"do":"seek","position_ms":${to}}`));
-    const isFailure = slowSet();
-    for (let repeat = 0; repeat < 40; repeat++) isFailure.louder(33);
-    for (let tap = 0; tap < 5; tap++) await isFailure.end();
-    expect(isFailure.sent).toHaveLength(2);
+    const slow = slowSet();
+    for (let repeat = 0; repeat < 40; repeat++) slow.louder(33);
+    for (let tap = 0; tap < 5; tap++) await slow.end();
+    expect(slow.sent).toHaveLength(2);
+    const quick = slowSet(null);
+    for (let repeat = 0; repeat < 10; repeat++) {
+      quick.louder(33);
+      await settle();
+    }
+    expect(quick.sent).toHaveLength(10);
+  });
+
+  test("that wait are not replaced by one that brings it somewhere, nor by each other", async () => {
+    const set = slowSet();
+    set.press("home");
+    set.press("left");
+    for (const body of [{ do: "pause" }, { do: "play" }] as const) {
+      set.pass(150);
+      set.presses.enqueue({ id: "a", input: " ", command: { operation: "controlPlayback", body } });
+    }
+    set.seek(10_000);
+    for (let tap = 0; tap < 5; tap++) await set.end();
+    const expected = ["a home", "a left", "pause", "play", "seek"];
+    expect(set.sent.map((one) => one.replace(/.*"do":"(\w+)".*/, "$1"))).toEqual(expected);
   });
 });
 
@@ -198,24 +225,28 @@ describe("a key that is kept down", () => {
 
   test("is not held any more by the time a slow set has taken the press before: nothing more is sent", async () => {
     const set = slowSet();
+    set.press("left");
+    set.press("home");
     for (let repeat = 0; repeat < 4; repeat++) set.press("down", 33, down);
     set.presses.release();
-    await set.end();
-    await set.end();
-    expect(set.sent).toEqual(["a down"]);
+    for (let tap = 0; tap < 3; tap++) await set.end();
+    expect(set.sent).toEqual(["a left", "a home"]);
   });
 
-  test("and let go while it is being said, is said to be up behind it, however late", async () => {
-    const set = slowSet();
-    set.press("down", 33, down);
-    await set.end();
-    set.press("down", 500, { ...down, isRepeat: true });
-    set.presses.release("down");
-    set.pass(10_000);
-    await set.end();
-    await set.end();
-    expect(set.sent).toEqual(["a down", "a down down", "a down up"]);
-  });
+  test.each([null, { code: "device_timeout", message: "late" }])(
+    "and let go while it is being said, is said to be up behind it, however late: %j",
+    async (failure) => {
+      const set = slowSet();
+      set.press("down", 33, down);
+      await set.end();
+      set.press("down", 500, { ...down, isRepeat: true });
+      set.presses.release("down");
+      set.pass(10_000);
+      await set.end(failure);
+      await set.end();
+      expect(set.sent).toEqual(["a down", "a down down", "a down up"]);
+    },
+  );
 
   test("and refused is not asked for again until it was let go", async () => {
     const set = quickSet({ code: "device_refused", message: "no" });
@@ -239,6 +270,7 @@ describe("a key that is kept down", () => {
     set.press("home");
     await set.presses.end();
     await set.end();
+    await set.presses.end();
     expect(set.sent).toEqual(["a home"]);
     const held = slowSet();
     for (let repeat = 0; repeat < 4; repeat++) held.press("down", 33, down);

@@ -77,7 +77,7 @@ export class Presses {
   /** Ends the hold: of this input, or of any, since another key was pressed. The next press is a new one. */
   release(input?: string): void {
     const hold = this.#hold;
-    if (input !== undefined && this.#last?.input === input) this.#last = undefined;
+    this.#last = undefined;
     if (!hold || (input !== undefined && input !== hold.input)) return;
     this.#hold = undefined;
     clearTimeout(hold.renewal);
@@ -97,7 +97,8 @@ export class Presses {
     this.release();
     const queues = [...this.#queues.values()];
     for (const queue of queues) queue.waiting = queue.waiting.filter(({ hold }) => hold);
-    const holding = queues.filter(({ waiting, current }) => current?.hold || waiting.length > 0);
+    // What ends a hold waits behind commands of that hold only.
+    const holding = queues.filter(({ current }) => current?.hold);
     await Promise.all(holding.map(({ draining }) => draining));
   }
 
