@@ -31,8 +31,8 @@ describe("what a terminal sends", () => {
       { key: " ", phase: "repeat" },
     ]);
     // As some terminals send the others, too.
-    expect(read("\x1b[27u\x1b[13u\x1b[9;2u\x1b[127u\x1b[99;5u\x1b[122;133u").inputs).toEqual(
-      keys("escape", "enter", "shift-tab", "backspace", "ctrl-c", "ctrl-z"),
+    expect(read("\x1b[27u\x1b[13u\x1b[9u\x1b[9;2u\x1b[127u\x1b[99;5u\x1b[122;133u\x1b[97;2u").inputs).toEqual(
+      keys("escape", "enter", "tab", "shift-tab", "backspace", "ctrl-c", "ctrl-z", "a"),
     );
     // Caps Lock alone, Alt with a letter, codes that are none.
     const none = "\x1b[57358u\x1b[97;3u\x1b[u\x1b[0u\x1b[55296u\x1b[99999999u\x1b[97:99999999;2u\x1b[120;5u";

@@ -278,8 +278,7 @@ function inputOf(found: Readonly<Record<string, string | undefined>>): Input[] {
   return key === undefined ? [] : [{ key, ...(phase && { phase }) }];
 }
 
-function typed(character: string | undefined): string | undefined {
-  if (character === undefined) return undefined;
+function typed(character = ""): string | undefined {
   return controls[character] ?? (character >= " " ? character : undefined);
 }
 
