@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import { createLog, type LogLevel, type LogOptions } from "../../src/system/log.ts";
 import { printable } from "../../src/system/printable.ts";
@@ -19,8 +19,18 @@ const messageIn = (line = "") => (JSON.parse(line) as { message: string }).messa
 
 test("R9 an error that recurs is told once a minute, each by itself", () => {
   const { log, lines } = logTo();
+  let now = 5_000;
+  const clock = spyOn(performance, "now").mockImplementation(() => now);
   for (let time = 0; time < 500; time++) for (const disk of ["one", "two"]) log.recurring(`disk ${disk} is full`);
   expect(lines.map(messageIn)).toEqual(["disk one is full", "disk two is full"]);
+  now += 60_000;
+  log.recurring("disk one is full");
+  expect(lines).toHaveLength(3);
+  // Only so many are remembered.
+  for (let disk = 0; disk < 100; disk++) log.recurring(`disk ${disk} is full`);
+  log.recurring("disk one is full");
+  expect(lines).toHaveLength(104);
+  clock.mockRestore();
 });
 
 test("the token of a lease stands in no line, whatever says it", () => {

@@ -1,8 +1,21 @@
 /** What the page keeps of the events and of its requests. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import type { Device, Followed } from "../../src/api/client-types.ts";
 import { CallError, noAnswer } from "../../src/web/calls.ts";
-import { applyEvent, attempt, entryOf, events, updateDevice } from "../../src/web/store.ts";
+import {
+  addHistory,
+  applyEvent,
+  attempt,
+  command,
+  connection,
+  entries,
+  entryOf,
+  events,
+  lostBecause,
+  setConnection,
+  setVolume,
+  updateDevice,
+} from "../../src/web/store.ts";
 
 test("the progress of a package leaves the other events in the activity", () => {
   const event = (number: number, type: Followed["type"]) =>
@@ -24,4 +37,81 @@ test("a request that succeeds takes away only the failure that was shown when it
   expect(entry.refusal.peek()).toBe(noAnswer);
   await attempt(entry, "pressing", async () => {});
   expect(entry.refusal.peek()).toBeNull();
+});
+
+const told = (event: object) => applyEvent({ id: "boot.0", ...event } as Followed);
+const ids = () => entries.value.map(({ id }) => id);
+
+test("a snapshot in parts is shown with the last; a set keeps what the page knows of it, and its place until the next", () => {
+  const part = (part: number, last: boolean, ...ids: string[]) =>
+    told({ type: "snapshot", part, last, devices: ids.map((id) => ({ device: { id }, state: null })) });
+  part(1, true, "tv", "den");
+  const [tv] = entries.value;
+  part(1, false, "attic");
+  part(1, false, "den");
+  expect(ids()).toEqual(["tv", "den"]);
+  part(2, true, "tv");
+  expect(ids()).toEqual(["den", "tv"]);
+  expect(entries.value[1]).toBe(tv);
+  told({ type: "device.removed", device_id: "den" });
+  told({ type: "state.changed", device_id: "tv", state: { power: "on" } });
+  told({ type: "state.changed", device_id: "den", state: { power: "on" } });
+  expect([ids(), entryOf("den"), entryOf("tv")?.state.value?.power]).toEqual([["tv"], undefined, "on"]);
+});
+
+test("what was before this page follows what it has seen, each once, and no more than 200", () => {
+  const event = (number: number, type = "action.finished") => ({ id: `boot.${number}`, type, devices: [] });
+  told(event(900));
+  const past = Array.from({ length: 300 }, (_, at) => event(601 + at, at === 298 ? "install.progress" : undefined));
+  addHistory(past as unknown as Followed[]);
+  const numbers = events.value.map(({ id }) => Number(id.split(".")[1]));
+  expect([numbers.length, numbers[0], numbers.filter((one) => one === 900).length]).toEqual([200, 900, 1]);
+  expect(numbers.includes(899)).toBe(false);
+  expect(numbers.at(-1)).toBeGreaterThan(700);
+});
+
+test("a daemon that is lost before its first word has nothing to show; when it is back, its silence is no failure any more", () => {
+  setConnection("lost");
+  expect([connection.value, lostBecause.value]).toEqual(["connecting", noAnswer]);
+  setConnection("live");
+  setConnection("lost");
+  expect(connection.value).toBe("lost");
+  const [entry] = entries.value;
+  if (!entry) throw new Error("no entry");
+  entry.refusal.value = noAnswer;
+  setConnection("live");
+  expect([connection.value, lostBecause.value, entry.refusal.value]).toEqual(["live", null, null]);
+});
+
+test("commands to a set go one after another, and with one that is not answered those behind it end; the last volume is set", async () => {
+  const [entry] = entries.value;
+  if (!entry) throw new Error("no entry");
+  const begun: string[] = [];
+  const ends: ((failure?: Error) => void)[] = [];
+  const ask = (name: string) =>
+    command(entry, name, () => {
+      begun.push(name);
+      return new Promise((resolve, reject) => ends.push((failure) => (failure ? reject(failure) : resolve(name))));
+    });
+  const refused = new CallError({ code: "device_refused", message: "no", hint: null, reason: null });
+  const asked = ["a", "b", "c", "d"].map(ask);
+  expect(begun).toEqual(["a"]);
+  ends[0]?.(refused);
+  expect([await asked[0], begun, entry.refusal.value]).toEqual([null, ["a", "b"], refused.failure]);
+  ends[1]?.(new CallError({ ...noAnswer, code: "device_timeout" }));
+  expect([await Promise.all(asked), begun]).toEqual([
+    [null, null, null, null],
+    ["a", "b"],
+  ]);
+  expect(entry.refusal.value?.code).toBe("device_timeout");
+
+  const levels: unknown[] = [];
+  const fetching = spyOn(globalThis, "fetch").mockImplementation((async (_: unknown, init: RequestInit) => {
+    levels.push(JSON.parse(String(init.body)).level);
+    return Response.json({ ok: true, data: {} });
+  }) as typeof fetch);
+  await Promise.all([10, 20, 30].map((level) => setVolume(entry, level)));
+  await setVolume(entry, 40);
+  expect(levels).toEqual([10, 30, 40]);
+  fetching.mockRestore();
 });
