@@ -75,9 +75,9 @@ function excess(widths: readonly number[], width: number): number {
 /** Shortens the least important columns first, each down to what `keeps` says. */
 function shrink(columns: readonly Column[], widths: number[], width: number, keeps: (column: Column) => number): void {
   for (const at of inOrder(columns, "shrinkOrder")) {
-    const tooMuch = excess(widths, width);
     const now = widths[at] ?? 0;
-    if (tooMuch > 0) widths[at] = Math.min(now, Math.max(keeps(columns[at] ?? { title: "" }), now - tooMuch));
+    const fitting = now - excess(widths, width);
+    widths[at] = Math.min(now, Math.max(keeps(columns[at] ?? { title: "" }), fitting));
   }
 }
 

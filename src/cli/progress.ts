@@ -45,7 +45,7 @@ const barColumns = 18;
 
 /** `█████████░░░░░░░░░` */
 export function bar(done: number, total: number): string {
-  const full = total === 0 ? barColumns : Math.floor((barColumns * Math.min(done, total)) / total);
+  const full = Math.floor((barColumns * Math.min(done, total)) / total);
   return "█".repeat(full) + "░".repeat(barColumns - full);
 }
 

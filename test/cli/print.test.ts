@@ -75,6 +75,19 @@ describe("tables", () => {
       for (const line of linesOf(width)) expect(columnsOf(line)).toBeLessThanOrEqual(width);
   });
 
+  test("leave out what matters least where shortening is not enough, and only then cut what must stay", () => {
+    const some = [
+      { title: "NAME", shrinkOrder: 0, keptWidth: 11 },
+      { title: "MODEL", dropOrder: 2 },
+      { title: "AT", dropOrder: 1 },
+      { title: "ON" },
+    ];
+    const at = (width: number) => table(some, rows, width).split("\n")[1];
+    expect(at(53)).toBe("Living Room  Streaming Stick 4K  192.168.100.140  yes");
+    expect([at(52), at(33)]).toEqual(Array(2).fill("Living Room  192.168.100.140  yes"));
+    expect([at(32), at(16), at(12)]).toEqual(["Living Room  yes", "Living Room  yes", "Living…  yes"]);
+  });
+
   test("a terminal too narrow for what must stay breaks the line", () => {
     expect(linesOf(5)[1]).toBe("Li…  St…  19…  yes");
   });
