@@ -162,14 +162,14 @@ async function inContainer(machine: Machine): Promise<boolean> {
   return /docker|containerd|kubepods|libpod/.test((await machine.read("/proc/1/cgroup")) ?? "");
 }
 
-/** The interface of a container with its own network: one end of a virtual pair, whose `iflink` is the other end. `null` for a real card, which links to itself. */
+/** The interface of a container with its own network: one end of a virtual pair, whose `iflink` is the other end. `null` for a real card, which links to itself, and where the system does not tell. */
 async function ownNetwork(machine: Machine): Promise<string | null> {
   const outer = machine.interfaces().filter((one) => !one.loopback);
   for (const one of outer) {
     const [own, other] = await Promise.all(
       ["ifindex", "iflink"].map(async (file) => (await machine.read(`/sys/class/net/${one.name}/${file}`))?.trim()),
     );
-    if (own === undefined || other === undefined || own === other) return null;
+    if (own === other) return null;
   }
   const first = outer[0];
   return first ? `${first.name} ${first.address}` : "no interface";

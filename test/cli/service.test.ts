@@ -92,6 +92,7 @@ describe("the command", () => {
     ]);
     expect(told).toContain("zapd.service is installed and running");
     expect(told).toContain("loginctl enable-linger");
+    expect(told).not.toContain("npm's cache");
 
     answers = (line) => active(line) ?? (line.startsWith("loginctl") ? { out: "yes\n" } : undefined);
     const before = statSync(unit()).mtimeMs;
@@ -166,6 +167,16 @@ describe("the command", () => {
       enabled: true,
       running: true,
     });
+    const isEnabled = answers;
+    await service("linux", "install");
+    await service("linux", "status");
+    expect(told).toStartWith("zapd.service is running, and started at each login\nfile ");
+    expect(told).not.toContain("It runs another zapd");
+    writeFileSync(unit(), readFileSync(unit(), "utf8").replace("/usr/bin", "/old"));
+    answers = (line) => (line.includes("is-enabled") ? { out: "disabled" } : isEnabled(line));
+    await service("linux", "status");
+    expect(told).toContain("zapd.service is running, and not started at login\n");
+    expect(told).toContain("It runs another zapd");
     answers = () => ({});
     expect(await service("linux", "status")).toBe(7);
     expect(told).toContain("no service is installed");
@@ -184,6 +195,12 @@ describe("the command", () => {
     expect(await service("darwin", "install")).toBe(0);
     expect(deeds()).toEqual(["launchctl enable gui/501/local.zapd", `launchctl bootstrap gui/501 ${file}`]);
     expect(told).toContain("Local Network");
+    const isRunning = async () => {
+      const status = await service("darwin", "status", "--json");
+      const { installed, enabled, running } = JSON.parse(told);
+      return [status, installed, enabled, running];
+    };
+    expect(await isRunning()).toEqual([0, true, true, true]);
     await service("darwin", "install");
     expect(deeds()).toEqual(["launchctl kickstart gui/501/local.zapd"]);
     writeFileSync(file, readFileSync(file, "utf8").replace("/usr/bin", "/old"));
@@ -192,6 +209,14 @@ describe("the command", () => {
     expect(await service("darwin", "uninstall")).toBe(0);
     expect(deeds()).toEqual(["launchctl bootout gui/501/local.zapd"]);
     expect(() => statSync(file)).toThrow();
+    expect(await isRunning()).toEqual([7, false, false, false]);
+    daemon = false;
+    await service("darwin", "install");
+    loaded = false;
+    await service("darwin", "uninstall");
+    expect(deeds()).toEqual([]);
+    answers = () => ({ status: 113 });
+    await expect(service("darwin", "install")).rejects.toThrow("launchd has no session of your user");
   });
 
   test("on Windows says that there is none, and how the Task Scheduler does it", async () => {
@@ -269,6 +294,7 @@ WantedBy=default.target
 
   test("of an agent", () => {
     const program = { words: [awkward, "serve"], env: { ZAPD_CONFIG: "/a b.toml" } };
+    expect(plistText({ ...program, env: {} }, "/log")).not.toContain("EnvironmentVariables");
     expect(plistText(program, serviceLog("/Users/ann"))).toBe(`<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <!-- Written by zapd service install; zapd service uninstall removes it. -->
