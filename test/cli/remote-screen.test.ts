@@ -128,6 +128,33 @@ describe("the screen", () => {
 
   test("leaves out what does not fit beside help and the way out", () => {
     expect(shown(driving(), { columns: 50 }).at(-4)).toBe(" / apps  s inputs  c channels  ? help  q quit");
+    expect(shown(driving(), { columns: 10, rows: 9 }).at(-2)).toBe("  ? help …");
+    const alone = shown(driving({ devices: driving().devices.slice(0, 1) }));
+    expect([alone[0]?.endsWith("Lumora 43L520"), alone.at(-4)?.includes("next set")]).toEqual([true, false]);
+  });
+
+  test("too small for the drawing has the keys as running text; help has a row for each, and says which are held", () => {
+    expect(shown(driving(), { columns: 30, rows: 12 })).toEqual([
+      "Living Room                1/2",
+      "on · home · volume 18",
+      "",
+      "↑←→↓  Enter select  Bksp back",
+      "h home  Space play/pause",
+      "r rewind  f forward",
+      ", 10 s back  . 30 s on",
+      "+ louder  - softer  m mute",
+      "i info  o options",
+      "PgUp PgDn channel  p power",
+      "/ apps  ? help  q quit",
+      "",
+    ]);
+    const help = shown(driving({ mode: { name: "help" } }));
+    expect([help[3], help[5], help[16], help.at(-4)]).toEqual([
+      " ↑      up                        i      info",
+      " Enter  select                    PgUp   channel up",
+      " -      softer                    ↑ …    held: repeats until released",
+      " any key back",
+    ]);
   });
 
   test("shows the chosen app among those that match, however long the list", () => {
@@ -145,6 +172,10 @@ describe("the screen", () => {
   test("shows the end of a long text, where one writes", () => {
     const mode: Mode = { name: "line", what: "text", text: `${"x".repeat(100)}end` };
     expect(shown(driving({ mode }), { columns: 30 }).at(-1)).toBe(`text ${"x".repeat(21)}end `);
+    const level = { name: "line", what: "volume", text: "12" } as const;
+    expect(shown(driving({ mode: level, notice: { text: "no", isFailure: true } })).slice(-3)).toEqual([
+      ...["", " no", expect.stringMatching(/^ volume 12 +Enter sets it · Esc cancels$/)],
+    ]);
     expect(shown(driving({ mode: { name: "help" } })).join("\n")).toContain("quit, as do Esc and Ctrl-C");
   });
 
