@@ -136,7 +136,8 @@ function stepLine(context: Context, step: StepResult): string {
   const begun = `${at}${inner}${printable(what)}`;
   if (reason === "dry_run") return begun;
   const seconds = took_ms < 100 ? "" : `, ${(took_ms / 1_000).toFixed(1)} s`;
-  if (status === "did" && step.matched !== undefined && does.startsWith("if "))
+  // Of the steps that look whether something holds, only an `if` has nothing to confirm.
+  if (status === "did" && step.matched !== undefined && confirmed === null)
     return `${begun}: ${paint.good(step.matched ? "yes" : "no")}`;
   const seen = status !== "did" || confirmed === null ? "" : confirmed ? ", seen" : ", not seen yet";
   const why = reason === undefined ? "" : `, ${reasonWords[reason]}`;

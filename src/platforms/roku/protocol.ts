@@ -69,7 +69,7 @@ export function readActiveApp(text: string): { app: PlatformApp | null; screensa
   const home = ["", dynamicMenu, "home"].includes(id) || type === "home" || type === "menu";
   return {
     app: !element || home ? null : appOf(element, attributes, id.slice(0, longestId).toWellFormed()),
-    screensaver: child(root, "screensaver") !== undefined,
+    screensaver: child(root, "screensaver") !== undefined || type === "ssvr",
   };
 }
 

@@ -123,6 +123,7 @@ describe("the active app", () => {
       app: { platformId: "12" },
       screensaver: true,
     });
+    expect(readActiveApp('<active-app><app id="55" type="ssvr">City</app></active-app>').screensaver).toBe(true);
     expect(
       readActiveApp('<active-app><app id="tvinput.hdmi1" type="tvin">Blu-ray</app></active-app>').app,
     ).toMatchObject({
