@@ -20,8 +20,7 @@ const pace = { bytes: 160 * 1024, everyMs: 10_000 } as const;
 const formBytes = 64 * 1024;
 const formLimits = {
   fileSize: packageBytes,
-  files: 2,
-  fields: 8,
+  files: 1,
   parts: 8,
   fieldSize: 8 * 1024,
   headerPairs: 32,
@@ -92,13 +91,11 @@ async function receive(
   const fail = (error: ZapdError) => failure.abort(error);
   const texts = new Map<string, string>();
   let saving: Promise<number> | undefined;
-  let files = 0;
   form.on("file", (name, stream) => {
-    if (++files > 1) fail(badForm("it has more than one file"));
     // A truncated form also emits an error here, after the pipeline has reported it.
     stream.on("error", () => {});
     // The stream of an unwanted file must be drained, or the form never ends.
-    if (name !== field || saving) return stream.resume();
+    if (name !== field) return stream.resume();
     stream.on("limit", () =>
       fail(new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`)),
     );
@@ -112,8 +109,8 @@ async function receive(
     else if (isCut) fail(badForm("one of its text fields is longer than 8 KiB"));
     else texts.set(name, value);
   });
-  for (const limit of ["partsLimit", "filesLimit", "fieldsLimit"] as const)
-    form.on(limit, () => fail(badForm("it has too many parts")));
+  form.on("filesLimit", () => fail(badForm("it has more than one file")));
+  form.on("partsLimit", () => fail(badForm("it has too many parts")));
   // The pipeline reports it.
   form.on("error", () => {});
   try {
