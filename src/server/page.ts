@@ -78,12 +78,10 @@ function serve(
       if (callerPath !== prefix + path) return answerUnknown(c, prefix);
       loading ??= load().then(unpack);
       const assets = await loading.catch(() => null);
-      if (assets === null) {
-        loading = undefined;
-        return c.text("The page is not built yet. In the folder of zapd, run: npm install\n", 503);
-      }
-      const asset = assets.get(path === "/" ? "index.html" : path.slice(path.lastIndexOf("/") + 1));
-      return asset ? answer(c, asset, policy) : answerUnknown(c, prefix);
+      const asset = assets?.get(path === "/" ? "index.html" : path.slice(path.lastIndexOf("/") + 1));
+      if (asset) return answer(c, asset, policy);
+      loading = undefined;
+      return c.text("The page is not built yet. In the folder of zapd, run: npm install\n", 503);
     });
     app.all(path, (c) => answerMethod(c, path, ["GET", "HEAD"]));
   }
