@@ -16,21 +16,16 @@ export interface StdioOptions {
 /** Serves until stdin has ended and all requests are answered. */
 export async function serveOverStdio({ api, follow, explain, openPackage }: StdioOptions): Promise<void> {
   const changes = new ResourceChanges(follow);
-  const listeners = new Set<(uri: string) => void>();
+  let tell: ((uri: string) => void) | undefined;
   let following: Promise<unknown> | undefined;
   // Events are followed only once the client subscribes.
-  const begin = () => {
-    following ??= changes.subscribed((uri) => {
-      for (const tell of listeners) tell(uri);
-    });
-    return following;
-  };
+  const begin = () => (following ??= changes.subscribed((uri) => tell?.(uri)));
   const transport = new LineTransport(process.stdin, process.stdout, begin);
   const handle = serveStdio(
     ({ era }) => {
       const server = createServer({ api: () => api, explain, openPackage, changes });
-      // For the 2026-07-28 protocol the server itself filters by subscription.
-      if (era === "modern") listeners.add((uri) => void server.sendResourceUpdated({ uri }).catch(() => {}));
+      // For the 2026-07-28 protocol the server itself filters by subscription. The SDK makes one server of it for a connection.
+      if (era === "modern") tell = (uri) => void server.sendResourceUpdated({ uri }).catch(() => {});
       return server;
     },
     { transport },
