@@ -4,10 +4,8 @@
  */
 import { PassThrough, type Readable, type Writable } from "node:stream";
 import {
-  isJSONRPCErrorResponse,
   isJSONRPCNotification,
   isJSONRPCRequest,
-  isJSONRPCResultResponse,
   type JSONRPCMessage,
   parseJSONRPCMessage,
 } from "@modelcontextprotocol/server";
@@ -57,8 +55,7 @@ export class LineTransport extends StdioServerTransport {
 
   override async send(message: JSONRPCMessage): Promise<void> {
     await super.send(message);
-    if (!isJSONRPCResultResponse(message) && !isJSONRPCErrorResponse(message)) return;
-    if (message.id !== undefined) this.#settle(message.id);
+    if (!("method" in message) && message.id !== undefined) this.#settle(message.id);
   }
 
   override async close(): Promise<void> {

@@ -40,6 +40,9 @@ test("an invalid line is answered with an error, and the next one is read", asyn
   input.write(`${tail}${ping(9)}`);
   await until("both are received", () => received.length === 2);
   expect(received).toEqual([8, 9]);
+  // The blank lines before got no answer.
+  input.write("5\n");
+  expect((await answer()).error.code).toBe(-32_600);
   await transport.close();
 });
 
@@ -63,13 +66,20 @@ test("requests are answered after the end of the input", async () => {
   );
   await until("all are received", () => received.length === 4);
   const order: string[] = [];
+  const began = performance.now();
   void transport.closed.then(() => order.push("closed"));
   for (const id of [3, 1]) {
+    // A question of the server's own, whose id is no answer to that of the client.
+    await transport.send({ jsonrpc: "2.0", id, method: "elicitation/create" });
+    await answer();
+    await Bun.sleep(10);
     await transport.send({ jsonrpc: "2.0", id, result: {} });
     order.push(`answered ${(await answer()).id}`);
   }
   await transport.closed;
   expect(order).toEqual(["answered 3", "answered 1", "closed"]);
+  // With the last answer, not when the time for answers is over.
+  expect(performance.now() - began).toBeLessThan(2_500);
 });
 
 test("without requests it ends with the input, and with its reader", async () => {
