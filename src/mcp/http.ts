@@ -79,10 +79,7 @@ export function createMcp({ state, fetch }: McpOptions) {
       if (!("method" in message) && message.id !== undefined) endIfLast({ transport, unanswered }, message.id);
     };
     await server.connect(transport);
-    const response = await transport.handleRequest(request, { parsedBody: body });
-    // A refused request has no session: the server is not needed any more.
-    if (transport.sessionId === undefined) await server.close();
-    return response;
+    return transport.handleRequest(request, { parsedBody: body });
   }
 
   return {
@@ -97,7 +94,7 @@ export function createMcp({ state, fetch }: McpOptions) {
         return modern.fetch(request, { parsedBody: body }).finally(end);
       }
       const id = request.headers.get("mcp-session-id");
-      const session = id === null ? undefined : sessions.get(id);
+      const session = sessions.get(id ?? "");
       const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       if (session) {
         session.usedAt = performance.now();
@@ -173,9 +170,8 @@ async function withFirstComment(response: Response, changes: SessionChanges): Pr
     start: (controller) => controller.enqueue(new TextEncoder().encode(": listening\n\n")),
     async pull(controller) {
       const { done, value } = await reader.read();
-      if (!done) return controller.enqueue(value);
-      changes.close();
-      controller.close();
+      if (done) controller.close();
+      else controller.enqueue(value);
     },
     cancel(reason) {
       changes.close();

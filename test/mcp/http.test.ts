@@ -40,8 +40,8 @@ async function session(begins = true) {
   const begun = await initialize();
   headers["mcp-session-id"] = begun.headers.get("mcp-session-id") ?? "";
   await say("notifications/initialized");
-  const listen = () => mcp.answer(new Request("http://zapd/mcp", { headers }), undefined);
-  return { underWay, post, say, listen, initialize };
+  const listen = (method = "GET") => mcp.answer(new Request("http://zapd/mcp", { method, headers }), undefined);
+  return { underWay, headers, post, say, listen, initialize };
 }
 
 test("a new session replaces the least recently used of 32; one that is refused replaces none", async () => {
@@ -49,6 +49,8 @@ test("a new session replaces the least recently used of 32; one that is refused 
   const status = async () => (await say("ping", {}, 1)).status;
   for (let more = 1; more < 32; more++) await initialize();
   expect((await initialize("application/json")).status).toBe(406);
+  expect(await status()).toBe(200);
+  await initialize();
   expect(await status()).toBe(200);
   for (let more = 0; more < 32; more++) await initialize();
   expect(await status()).toBe(404);
@@ -87,9 +89,16 @@ test("changes are followed only while a session has a stream for them", async ()
   for (let times = 0; times < 2; times++) {
     const stream = await listen();
     expect([stream.status, underWay.events]).toEqual([200, 1]);
+    const second = await listen();
+    expect([second.status, (await second.text()).includes("listening"), underWay.events]).toEqual([409, false, 1]);
     await stream.body?.cancel();
     await until("nothing is followed", () => underWay.events === 0);
   }
+  const last = await listen();
+  expect(underWay.events).toBe(1);
+  await listen("DELETE");
+  await last.text();
+  await until("nothing is followed after the session", () => underWay.events === 0);
 });
 
 test("a changed state is told by id and by name, as clients encode it who expand the template, too", async () => {
@@ -133,14 +142,16 @@ test("a cancelled request leaves no stream open; one of a batch leaves it to the
   await say("notifications/cancelled", { requestId: 2 });
   // The whole text: the stream has ended, whichever of the two was settled last.
   expect(await both.text()).toContain('"id":3');
-  const waiting = await post([wait(4), wait(5)]);
-  for (const requestId of [4, 5]) await say("notifications/cancelled", { requestId });
-  expect(await waiting.text()).toBe("");
+  const waiting = (await post([wait(4), wait(5)])).text();
+  await say("notifications/cancelled", { requestId: 4 });
+  expect(await Promise.race([waiting, Bun.sleep(20)])).toBe(undefined);
+  await say("notifications/cancelled", { requestId: 5 });
+  expect(await waiting).toBe("");
   expect(underWay.others).toBe(0);
 });
 
 test("a request with the id of an unanswered one is refused, and that one goes on; once it has ended, the id is free", async () => {
-  const { underWay, post, say } = await session();
+  const { underWay, headers, post, say } = await session();
   const call = { name: "get_state", arguments: {} };
   const first = await say("tools/call", call, 1);
   await until("the call has reached the API", () => underWay.others === 1);
@@ -151,9 +162,12 @@ test("a request with the id of an unanswered one is refused, and that one goes o
     expect(await refused.json()).toMatchObject({ id: 1, error: { code: -32_600 } });
   }
   expect((await post([ping(4), ping(4)])).status).toBe(400);
+  // So is one in a form that is refused.
+  expect((await post(ping(4), { ...headers, accept: "application/json" })).status).toBe(406);
   // An answer of the client's is no request.
   expect((await post({ jsonrpc: "2.0", id: 1, result: {} })).status).toBe(202);
-  expect(await (await post([ping(2), ping(3), ping(4)])).text()).toContain('"id":4');
+  const answered = await post([ping(2), ping(3), ping(4)]);
+  expect([answered.status, (await answered.text()).includes('"id":4')]).toEqual([200, true]);
   await say("notifications/cancelled", { requestId: 1 });
   expect(await first.text()).toBe("");
   for (let times = 0; times < 2; times++) expect(await (await post(ping(1))).text()).toContain('"id":1');
