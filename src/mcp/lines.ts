@@ -131,10 +131,9 @@ export class LineTransport extends StdioServerTransport {
   }
 
   readonly #onEnd = () => {
-    if (this.#isEnding) return;
     this.#isEnding = true;
     // The last line may lack its newline.
-    if (this.#length > 0) this.#onData(Buffer.from("\n"));
+    this.#onData(Buffer.from("\n"));
     if (this.#pending.size === 0) return void this.#sdkInput.destroy();
     const timer = setTimeout(() => this.#sdkInput.destroy(), shutdownMs);
     void this.closed.then(() => clearTimeout(timer));

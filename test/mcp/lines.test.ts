@@ -83,10 +83,12 @@ test("requests are answered after the end of the input", async () => {
 });
 
 test("without requests it ends with the input, and with its reader", async () => {
+  const began = performance.now();
   const left = await opened();
   left.input.end();
   await left.transport.closed;
   const cut = await opened();
   cut.input.destroy();
   await cut.transport.closed;
+  expect(performance.now() - began).toBeLessThan(2_500);
 });
