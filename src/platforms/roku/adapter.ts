@@ -3,18 +3,7 @@
 import { hasCode, ZapdError } from "../../api/errors.ts";
 import { sleptSince, unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
-import {
-  type Capability,
-  type Connection,
-  type Description,
-  type Emit,
-  type Facts,
-  type Key,
-  keysIn,
-  ofKey,
-  type Platform,
-  type PlatformHost,
-} from "../platform.ts";
+import type { Capability, Connection, Description, Emit, Facts, Key, Platform, PlatformHost } from "../platform.ts";
 import { RokuApps } from "./apps.ts";
 import { connectControls } from "./controls.ts";
 import { connectDeveloper, developerPorts } from "./developer.ts";
@@ -66,10 +55,10 @@ const withheldIn: Partial<Record<string, readonly Capability[]>> = {
 
 function keysOf({ kind }: Facts, memory: RokuMemory): Set<Key> {
   const has = (key: Key) => {
-    const { needs } = ofKey(rokuKeys, key);
-    return needs === undefined || memory[needs] === true || kind === "unknown";
+    const needed = rokuKeys[key]?.needs;
+    return needed === undefined || memory[needed] === true || kind === "unknown";
   };
-  return new Set(keysIn(rokuKeys).filter(has));
+  return new Set((Object.keys(rokuKeys) as Key[]).filter(has));
 }
 
 function describeRoku(facts: Facts, memory: RokuMemory): Description {
@@ -130,7 +119,7 @@ const reached: Partial<Record<Key, readonly (string | null)[]>> = { play: ["play
 async function press(ecp: Ecp, key: Key, signal: AbortSignal): Promise<void> {
   const check = powerKeys.has(key) ? undefined : ecp.mustBeOn;
   if (reached[key]?.includes(await unlessSlept(playbackStatus(ecp, signal)))) return;
-  const { word } = ofKey(rokuKeys, key);
+  const word = rokuKeys[key]?.word ?? "";
   try {
     if ((await ecp.command(paths.key(word), `press ${key}`, signal, check)) >= 400)
       throw new ZapdError("unsupported_key", `has no ${key} key`);
