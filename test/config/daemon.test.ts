@@ -1,6 +1,15 @@
 /** The config of a daemon that runs: broken under its feet, patched by many at once, killed in the midst of it. */
 import { afterEach, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, renameSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { startTestDaemon, type TestDaemon, usualRuntime } from "../support/daemon.ts";
@@ -117,6 +126,8 @@ test("a default device that cannot be saved changes nothing, neither the file no
   const away = `${daemon.stateFolder}-away`;
   renameSync(daemon.stateFolder, away);
   const { status, body } = await daemon.api("PATCH", "/config", { "daemon.default_device": "TV" });
+  // The daemon may have made its socket there again.
+  rmSync(daemon.stateFolder, { recursive: true, force: true });
   renameSync(away, daemon.stateFolder);
   expect([status, body.error.code]).toEqual([500, "storage_error"]);
   expect(text(daemon)).toBe(before);
