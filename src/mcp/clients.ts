@@ -112,7 +112,7 @@ async function write({ file, before, after }: Change): Promise<void> {
   const mode = before === null ? null : (await stat(file)).mode & 0o777;
   makeFolder(dirname(file), null);
   await writeAtomically(file, after);
-  if (mode !== null && mode !== 0o600) await chmod(file, mode);
+  if (mode !== null) await chmod(file, mode);
 }
 
 function read(file: string): string | null {

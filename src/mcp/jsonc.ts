@@ -3,7 +3,8 @@
  * entry is written, and every other byte stays. Written by hand because no library passes test/mcp/jsonc.test.ts: `modify` of
  * jsonc-parser 3.3.1 formats the whole line that it writes on, moves a comment that follows the last entry behind ours,
  * replaces the first of two equal names where readers take the last, and refuses a byte order mark. Its parser, and that of
- * @humanwhocodes/momoa 3.3.13, overflow the stack on deep nesting.
+ * @humanwhocodes/momoa 3.3.13, overflow the stack on deep nesting. jsonc-morph 0.3.6 has no place of an error, takes the first
+ * of two names, refuses the mark, and is 360 kB of WebAssembly; @croct/json5-parser 0.2.2 reads some megabytes in 20 s.
  */
 import { isDeepStrictEqual } from "node:util";
 import { isObject } from "../system/json.ts";
@@ -37,7 +38,8 @@ interface Node {
 
 /** Deeper than the file of any client. */
 const maxDepth = 200;
-const blank = /(?:[\s\ufeff]|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
+/** A byte order mark, too, is of `\s`. */
+const blank = /(?:\s|\/\/[^\n]*|\/\*[\s\S]*?\*\/)*/y;
 const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y;
 const quote = /"/y;
 /** A part of a string: as one pattern, a string of some million characters would exceed the limits of the runtimes. */
@@ -50,7 +52,7 @@ export function parseJsonc(text: string): unknown {
 
 /** Returns the text with an entry added to a section, or replaced. Fails with `JsonError`. */
 export function withEntry(text: string, section: string, name: string, entry: unknown): string {
-  const source = text.replace(/[\s\ufeff]*$/, "") === "" ? `{}${newlineOf(text)}` : text;
+  const source = text.trim() === "" ? `{}${newlineOf(text)}` : text;
   const root = parse(source);
   const changed = place(source, root, [section, name], entry);
   // The result is parsed again before it is used: it must have the new entry, and all else unchanged.

@@ -15,6 +15,7 @@ describe("an entry is put in its place", () => {
       '{\n  "servers": {\n    "zapd": {\n      "command": "/usr/bin/zapd",\n      "args": [\n        "mcp"\n      ]\n    }\n  }\n}';
     for (const text of ["", " \n", "{}", "{ }", "{\n}"]) expect(put(text).trimEnd()).toBe(made);
     expect(put("{}\n")).toBe(`${made}\n`);
+    expect(put("\ufeff{}")).toBe(`\ufeff${made}`);
     expect(JSON.parse(put('{"a": 1}'))).toEqual({ a: 1, servers: { zapd: entry } });
   });
 
