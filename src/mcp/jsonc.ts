@@ -99,7 +99,7 @@ function written(text: string, value: unknown, indent: string | null): string {
 
 /** The indentation of the line of a value or a member; `null` where other values precede it on that line. */
 function indentAt(text: string, at: number): string | null {
-  const before = text.slice(text.lastIndexOf("\n", at - 1) + 1, at).replace(/^\ufeff/, "");
+  const before = text.slice(text.lastIndexOf("\n", at - 1) + 1, at);
   return /^([ \t]*)(?:"(?:[^"\\]|\\.)*"\s*:\s*)?$/.exec(before)?.[1] ?? null;
 }
 
