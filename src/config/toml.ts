@@ -138,7 +138,7 @@ function itemsAndEnd(text: string, start: number): { items: Item[]; to: number }
   const items: Item[] = [];
   const inTable = text[start] === "{";
   let at = skip(blankOrComment, text, start + 1);
-  while (text[at] !== "]" && text[at] !== "}") {
+  while (at < text.length && text[at] !== "]" && text[at] !== "}") {
     const from = at;
     const to = inTable ? rowAt(text, from, []).to : endOf(text, from);
     at = skip(blankOrComment, text, to);
