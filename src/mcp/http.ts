@@ -94,7 +94,7 @@ export function createMcp({ state, fetch }: McpOptions) {
         return modern.fetch(request, { parsedBody: body }).finally(end);
       }
       const id = request.headers.get("mcp-session-id");
-      const session = sessions.get(id ?? "");
+      const session = id === null ? undefined : sessions.get(id);
       const messages: readonly unknown[] = Array.isArray(body) ? body : [body];
       if (session) {
         session.usedAt = performance.now();

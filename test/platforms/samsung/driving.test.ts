@@ -217,7 +217,8 @@ describe("prompts and deadlines", () => {
     const one = await line({ year: 2016, tokens: ["zapd"] });
     const off = one.connection.power?.off?.(never);
     await until("the key has come", () => taken(one.set).length === 1);
-    await Bun.sleep(400);
+    const { length } = one.set.received.requests;
+    await until("it is asked whether it is off", () => one.set.received.requests.length > length);
     passed.ms += 7_000;
     await off;
     expect(one.told.ended).toEqual(["going_off"]);
