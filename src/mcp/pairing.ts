@@ -7,8 +7,11 @@ import type { Outcome, Tool, ToolContext } from "./tool.ts";
 
 const question = "pin";
 const maxPinLength = 64;
-/** A device that shows a code does so within this time; a longer wait is for somebody who accepts the request at the device. */
-const codeTimeoutMs = 5_000;
+/**
+ * A device that shows a code does so within this time, also where a small computer takes seconds to make a key; a longer wait
+ * is for somebody who accepts the request at the device.
+ */
+const codeTimeoutMs = 15_000;
 
 /**
  * Runs a tool. Where the device must be paired first and shows a code, the person is asked for it, and the tool then runs.

@@ -12,7 +12,8 @@ import { daemonForFile } from "./daemon-for-file.ts";
 
 // A scan would find the sets of tests that run beside this one.
 const config = { discovery: { interfaces: ["none"] }, mcp: { http: true } };
-const { daemon, startSimulator } = await daemonForFile({ config });
+// A faster clock makes no RSA key sooner, as pairing needs one.
+const { daemon, startSimulator } = await daemonForFile({ config, speed: 1 });
 // The first request makes the token.
 await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
 const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
