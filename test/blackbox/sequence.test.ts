@@ -5,7 +5,7 @@ import type { WiredRoku } from "../support/wired-roku.ts";
 import { at, refuse, succeed, until } from "./checked.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, addRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 1_000 } } });
+const { daemon, addRoku } = await daemonForFile({ speed: 1, config: { devices: { request_timeout_ms: 2_500 } } });
 
 const pressed = (set: WiredRoku): string[] => set.commands.map((command) => command.replace("/keypress/", ""));
 

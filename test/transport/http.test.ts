@@ -195,11 +195,14 @@ describe.concurrent("a command", () => {
 describe.concurrent("connections", () => {
   test("are closed by close, also those in use", async () => {
     const tv = await device((heard) => (heard.target === "/slow" ? "hang" : answer(200)));
-    const http = client(tv, undefined, 300);
+    let timeoutMs = 5_000;
+    const http = client(tv, undefined, () => timeoutMs);
     await Promise.all(["/1", "/2", "/3"].map((path) => http.read(path, never)));
+    timeoutMs = 300;
     const slow = failureOf(http.read("/slow", never));
     http.close();
     await slow;
+    timeoutMs = 5_000;
     await until("all are closed", () => tv.open === 0);
     await http.read("/after", never);
     await until("one that was opened afterwards is not kept", () => tv.open === 0);
