@@ -78,6 +78,8 @@ export class Watch {
     if (mustRetry) this.#failures = 0;
     if (isFirst || mustRetry) {
       this.#hasRead = false;
+      // Also where a poll that began before is under way: this one follows it.
+      this.#isHinted = true;
       this.#schedule(0);
     }
     return () => {

@@ -144,6 +144,24 @@ test("after a command, what it can change is polled, sooner at first, until the 
   expect(await sleeper.pass(150)).toEqual(["all"]);
 });
 
+test("who comes while a poll for others is under way does not wait for the next one", async () => {
+  const looks: string[] = [];
+  const first = Promise.withResolvers<void>();
+  const poll: PollTarget["poll"] = (parts) =>
+    looks.push(parts?.join("+") ?? "all") === 1 ? first.promise : Promise.resolve();
+  const watch = new Watch({ state: idle, access: "full", pushes: new Set(), poll }, () => 0.5);
+  watch.subscribe()();
+  const leave = watch.subscribe();
+  await letPass(50);
+  leave();
+  watch.subscribe();
+  await letPass(50);
+  first.resolve();
+  await letPass(150);
+  expect(looks).toEqual(["all", "all"]);
+  watch.stop();
+});
+
 test("R15 a poll without an answer is repeated at once, as a kept connection may be dead, then less and less often", async () => {
   const { watch, pass } = watchOf(idle, "full", new ZapdError("device_timeout", "did not answer within 5 s"));
   watch.subscribe();
