@@ -57,14 +57,15 @@ export function controlPlayback(
       const statuses = statusAfter[what];
       let hidesPosition = false;
       const isDone = ({ playback }: Partial<PlatformState>) => {
-        if (what !== "seek") return statuses?.includes(playback?.status ?? "stopped") ?? false;
+        if (statuses) return statuses.includes(playback?.status ?? "stopped");
         hidesPosition = playback?.position_ms === null;
         return playback?.position_ms != null && Math.abs(playback.position_ms - positionMs) < nearMs;
       };
-      const effect = { parts: playbackParts, isReported: () => showsPlayback(connection), isDone };
+      const isReported = () => (what === "seek" || statuses !== undefined) && showsPlayback(connection);
+      const effect = { parts: playbackParts, isReported, isDone };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
       const { playback = null } = device.lastState.view ?? {};
-      return { playback, confirmed: (what === "seek" ? !hidesPosition : statuses) ? confirmed : null };
+      return { playback, confirmed: hidesPosition ? null : confirmed };
     },
   };
   return device.commands(turn, task.activity, async (own) => {

@@ -40,8 +40,10 @@ export async function awaitEffect(
 ): Promise<Confirmed> {
   const isEnough = (state: Partial<PlatformState>) => !isReported() || isDone(state);
   const state = await readUntil(() => tryReadParts(connection, parts, signal), isEnough, signal);
-  if (state) device.confirmEffect(state, isEnough(state), endpoint);
-  return state && isReported() ? isDone(state) : null;
+  if (!state) return null;
+  const confirmed = isReported() ? isDone(state) : null;
+  device.confirmEffect(state, confirmed === true, endpoint);
+  return confirmed;
 }
 
 /** Parts of the state; `null` where the device reports none. */

@@ -90,3 +90,21 @@ test.each<readonly [string, boolean | null, PlatformState]>([
   expect(sought.confirmed).toBe(confirmed);
   await house.remove();
 });
+
+test("a change to the next title shows in no status: it is answered after one read", async () => {
+  let reads = 0;
+  const house = await openHouse((set) => ({
+    ...set.connection(),
+    state: {
+      read: async () => {
+        reads++;
+        return playing();
+      },
+    },
+    playback: { does: new Set(["next"]), do: async () => {} },
+  }));
+  const device = house.devices.deviceOf(await house.add("Player"));
+  const told = await controlPlayback(device, "next", 0, { signal: neverAborted });
+  expect([told.confirmed, told.playback?.status, reads]).toEqual([null, "playing", 1]);
+  await house.remove();
+});

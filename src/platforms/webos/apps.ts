@@ -28,9 +28,9 @@ export async function launchApp(
     throw error;
   });
   const shows = () => state.isReportedSince("app", startedAt) && state.foregroundId === id;
-  const isShown = await state.until("app", shows, shownTimeoutMs, signal);
   // A TV that does not report its foreground app cannot confirm it.
-  return isShown || state.reports("app") ? isShown : null;
+  await state.until("app", () => shows() || !state.reports("app"), shownTimeoutMs, signal);
+  return state.reports("app") ? shows() : null;
 }
 
 /** Closes the foreground app. Presses HOME where it cannot be closed, as an input. */

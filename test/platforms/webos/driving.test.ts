@@ -80,6 +80,15 @@ describe("keys, apps and text", () => {
     ]);
   });
 
+  test("a launch that a TV cannot show is not waited for", async () => {
+    const getForegroundAppInfo = { returnValue: false, errorCode: 404, errorText: "no such service or method" };
+    const one = await wordedLine({ getForegroundAppInfo });
+    await state(one);
+    const begun = performance.now();
+    expect(await one.connection.apps?.launch?.("netflix", {}, never)).toBeNull();
+    expect(performance.now() - begun).toBeLessThan(4_000);
+  });
+
   test("text without a focused field is refused, and nothing is typed", async () => {
     const one = await line();
     one.set.focus(false);
