@@ -288,13 +288,18 @@ export class KodiDevice {
   }
 
   #ended(problem: string): DeviceError {
-    const hint =
-      "Start Kodi with Settings > Services > Control > Allow remote control via HTTP turned on; if its address has changed, run zapd discover";
+    const hint = `Start Kodi with Settings > Services > Control > Allow remote control via HTTP turned on; ${this.#ifMovedHint}`;
     return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "refused", hint });
   }
 
   get #wakeHint(): string {
-    return `It may be asleep: {wake}, or check that ${this.#target.host} is still its address with zapd discover`;
+    return `It may be asleep: {wake}; ${this.#ifMovedHint}`;
+  }
+
+  /** A search finds only a Kodi that announces itself. */
+  get #ifMovedHint(): string {
+    const command = isUuid(this.#target.identity) ? "zapd discover" : "zapd add with its new address";
+    return `if ${this.#target.host} is no longer its address, run ${command}`;
   }
 
   #login(): Login {

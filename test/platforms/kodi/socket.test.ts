@@ -9,7 +9,7 @@ import { freePort } from "../../support/daemon.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
-import { cleanups, lineTo, never, tidy } from "../harness.ts";
+import { cleanups, failure, lineTo, never, tidy } from "../harness.ts";
 import { doneTo, startKodi } from "./harness.ts";
 
 tidy();
@@ -103,4 +103,17 @@ test("one whose web server answers does not go off where its socket is refused",
   for (let round = 0; round < 2; round++)
     expect(await failureOf(has(connection.state).read(never))).toMatch(/^device_unproven/);
   expect(told.ended).toEqual([]);
+});
+
+test.each([
+  ["zapd discover", true],
+  ["zapd add with its new address", false],
+])("the failure of a Kodi that may have moved names how it is found again: %s", async (command, isAnnounced) => {
+  const player = await startKodi({ mac: "02:00:5e:00:53:32" });
+  const { host, port, uuid } = player;
+  const announced = isAnnounced ? { announced: { type: "_xbmc-jsonrpc-h._tcp", uuid } } : {};
+  const { connection } = await lineTo(kodi, player, { lead: { host, port, ...announced } });
+  await player.stop();
+  const { hint } = await failure(connection.keys?.press("left", never) ?? expect.unreachable());
+  expect(hint).toEndWith(`if ${host} is no longer its address, run ${command}`);
 });
