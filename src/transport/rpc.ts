@@ -52,7 +52,8 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     };
     this.#heartbeat = setInterval(() => {
       endIfSilent();
-      if (line.open) this.sendHeartbeat(line);
+      if (!line.open) return;
+      this.sendHeartbeat(line);
       this.#sinceHeartbeat = stopwatch();
       const leftMs = silenceTimeoutMs - this.silentForMs;
       if (leftMs < heartbeatMs) setTimeout(endIfSilent, leftMs + 1).unref?.();

@@ -250,10 +250,11 @@ test("closing ends an attempt under way", async () => {
   expect(link.current).toBeUndefined();
 });
 
-test("a connection that is silent is closed after its time, not only with the heartbeat after that", async () => {
+/** A session whose device last sent something so long ago, and its line. */
+async function silentFor(ms: number) {
   const line = {
     open: true,
-    lastReceivedAt: performance.now(),
+    lastReceivedAt: performance.now() - ms,
     fingerprint: null,
     close() {},
     destroy: () => hangUp(),
@@ -266,10 +267,23 @@ test("a connection that is silent is closed after its time, not only with the he
   }
   const platformHost = { isOwnListener: () => false, requestTimeoutMs: () => 100 };
   await new Silent({ platformHost, heartbeatMs: 50, silenceTimeoutMs: 120 }).open(neverAborted);
+  return line;
+}
+
+test("a connection that is silent is closed after its time, not only with the heartbeat after that", async () => {
+  const line = await silentFor(0);
   const isOpen = [];
   for (const ms of [115, 10]) {
     await pass(ms);
     isOpen.push(line.open);
   }
   expect(isOpen).toEqual([true, false]);
+});
+
+test("one that was silent for longer, as when the machine slept, is closed at once: no timer is set for it in the past", async () => {
+  const line = await silentFor(1_000);
+  const timers = spyOn(globalThis, "setTimeout");
+  jest.advanceTimersByTime(50);
+  expect([line.open, timers.mock.calls.length]).toEqual([false, 0]);
+  timers.mockRestore();
 });
