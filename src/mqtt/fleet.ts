@@ -78,7 +78,7 @@ const perSite = { concurrent: 32, burst: 100, everyMs: 20 } as const;
 const defaultSettleMs = 300;
 /** The same, before the first message. */
 const firstMessageMs = 1_500;
-/** Documents to request at once, so that the broker drops none; and the assumed number of devices of an offline site. */
+/** Devices to request at once, so that the broker drops none; and how many a site is taken to have at least. */
 const maxBatch = 400;
 const assumedDevices = 16;
 /** Limits of what is kept in memory; the rest is ignored. */
@@ -127,12 +127,12 @@ export class Fleet {
     isComplete: () => boolean,
     signal: AbortSignal | undefined,
   ): Promise<() => Promise<void>> {
-    let heard: Set<string> | null = new Set();
+    const heard = new Set<string>();
     let last = 0;
     const leave = await this.#bus.subscribe(
       filters,
       (message) => {
-        if (heard && !heard.has(message.topic) && heard.size < max.topics) {
+        if (!heard.has(message.topic) && heard.size < max.topics) {
           heard.add(message.topic);
           last = performance.now();
         }
@@ -146,8 +146,6 @@ export class Fleet {
       const over = this.#bus.ended.then((why) => Promise.reject(why));
       await Promise.race([sleep(10, signal), over]);
     }
-    // What comes from now on is only taken.
-    heard = null;
     return leave;
   }
 
@@ -166,8 +164,14 @@ export class Fleet {
     const asked = [...missing, ...this.sites.filter(({ online }) => !online)];
     while (asked.length > 0) {
       const batch: FleetSite[] = [];
-      for (let count = 0; asked[0] && count < maxBatch; count += Math.max(asked[0]?.devices ?? 0, assumedDevices))
-        batch.push(...asked.splice(0, 1));
+      let count = 0;
+      for (const next of asked) {
+        count += Math.max(next.devices, assumedDevices);
+        // A site with more is asked alone.
+        if (count > maxBatch && batch.length > 0) break;
+        batch.push(next);
+      }
+      asked.splice(0, batch.length);
       const topics = batch.map(({ site }) => topicsOf(this.#prefix, site));
       const filters = topics.flatMap((one) => [one.device("+"), ...(states ? [one.state("+")] : [])]);
       const leave = await this.#read(filters, () => batch.every((one) => one.online && isWhole(one)), signal);
@@ -237,7 +241,7 @@ export class Fleet {
       });
     const called = this.#called.get(site.site) ?? new AbortController();
     this.#called.set(site.site, called);
-    await this.#paced(site.site, deadline, called.signal);
+    await this.#paced(site.site, called.signal);
     const timeoutMs = deadline - performance.now();
     if (timeoutMs <= 0) throw new ZapdError("device_timeout", "The time ran out before the command was sent");
     const { rpc } = topicsOf(this.#prefix, site.site);
@@ -248,13 +252,13 @@ export class Fleet {
     return readAnswer(answer, site);
   }
 
-  /** Waits until the site takes another call; no longer than until `deadline`, or while the connection lasts. */
-  async #paced(site: string, deadline: number, signal: AbortSignal): Promise<void> {
+  /** Waits until the site takes another call. */
+  async #paced(site: string, signal: AbortSignal): Promise<void> {
     const now = performance.now();
     const next = Math.max(this.#nextCall.get(site) ?? now, now);
     this.#nextCall.set(site, next + perSite.everyMs);
-    const waitMs = Math.min(next - (perSite.burst - 1) * perSite.everyMs, deadline) - now;
-    if (waitMs > 0) await Promise.race([sleep(waitMs, signal), this.#bus.ended]);
+    const waitMs = next - (perSite.burst - 1) * perSite.everyMs - now;
+    if (waitMs > 0) await sleep(waitMs, signal);
   }
 
   #devicesOf(site: FleetSite): FleetDevice[] {
@@ -270,10 +274,10 @@ export class Fleet {
   }
 
   #take({ topic, payload }: Message): void {
-    const [, site = "", what = "", id = "", field] = topic.slice(this.#prefix.length + 1).split("/");
+    const [, site = "", what, id = "", field] = topic.slice(this.#prefix.length + 1).split("/");
     if (what === "status") this.#takeStatus(site, objectIn(payload));
-    else if (what === "devices" && field === undefined) this.#takeDevice(site, id, objectIn(payload));
-    else if (what === "devices" && field === "state") {
+    else if (field === undefined) this.#takeDevice(site, id, objectIn(payload));
+    else {
       const state = objectIn(payload)?.["state"];
       const key = `${site}/${id}`;
       if (state !== null && !isObject(state)) this.#states.delete(key);

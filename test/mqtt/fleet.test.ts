@@ -1,5 +1,6 @@
 /** Many sites as one client sees them, and the same command to many devices. */
 import { afterEach, expect, test } from "bun:test";
+import { BusError } from "../../src/mqtt/bus.ts";
 import { Fleet, type FleetResult } from "../../src/mqtt/fleet.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { MemoryBroker, type MemoryBus } from "./memory-bus.ts";
@@ -30,8 +31,8 @@ async function site(
     commands: "control",
   };
   await bus.publish(topics.status, JSON.stringify(status), retain);
-  for (let n = 0; n < count; n++) {
-    const device = { id: `${name}-${n}`, name: `Set ${n}`, labels: n === 0 ? ["lab"] : [] };
+  for (let n = count - 1; n >= 0; n--) {
+    const device = { id: `${name}-${n}`, name: `Set ${n}`, labels: n === 0 ? ["lab"] : [], site_labels: status.labels };
     await bus.publish(topics.device(device.id), JSON.stringify(device), retain);
     await bus.publish(topics.state(device.id), JSON.stringify({ seq: n, state: { power: "on" }, changed: [] }), retain);
   }
@@ -44,9 +45,9 @@ async function site(
 
 const took: Answer = ({ op, args }) => ({ ok: true, data: { did: `${op} ${args?.id}` } });
 
-async function fleetOf(broker: MemoryBroker, states = false): Promise<Fleet> {
+async function fleetOf(broker: MemoryBroker, states = false, settleMs = 30): Promise<Fleet> {
   const bus = broker.client();
-  const fleet = await Fleet.open(bus, "zapd", { states, settleMs: 30 });
+  const fleet = await Fleet.open(bus, "zapd", { states, settleMs });
   open.push(() => bus.close());
   return fleet;
 }
@@ -65,18 +66,19 @@ function running(fleet: Fleet, ids: readonly string[], timeoutMs = 5_000): Promi
 
 test("devices are selected by their labels and those of their site, by site, name and id", async () => {
   const broker = new MemoryBroker();
-  for (const name of ["a", "b"]) await site(broker, name, 2);
+  for (const name of ["b", "a"]) await site(broker, name, 2);
   const fleet = await fleetOf(broker, true);
   expect(namesOf(fleet)).toEqual(["a-0", "a-1", "b-0", "b-1"]);
   expect(namesOf(fleet, { labels: ["lab"] })).toEqual(["a-0", "b-0"]);
   expect(namesOf(fleet, { labels: ["lab", "at=b"] })).toEqual(["b-0"]);
   expect(namesOf(fleet, { site: "b" })).toEqual(["b-0", "b-1"]);
   expect(namesOf(fleet, { device: "Set 1" })).toEqual(["a-1", "b-1"]);
-  expect(namesOf(fleet, { device: "b-1" })).toEqual(["b-1"]);
+  for (const device of ["b-1", "B-1"]) expect(namesOf(fleet, { device })).toEqual(["b-1"]);
   // As with one daemon: a name that matches without case, unless there is exactly that one.
   expect(namesOf(fleet, { device: "sET 1 " })).toEqual(["a-1", "b-1"]);
-  await broker.client().publish("zapd/1/b/devices/b-1", `{"name":"set 1"}`, { retain: true });
-  expect(["set 1", " set 1", "SET 1"].map((device) => namesOf(fleet, { device }))).toEqual([
+  await broker.client().publish("zapd/1/a/devices/a-1", `{"name":"Sét 1"}`, { retain: true });
+  await broker.client().publish("zapd/1/b/devices/b-1", `{"name":"sét 1"}`, { retain: true });
+  expect(["sét 1", " se\u0301t 1", "SÉT 1"].map((device) => namesOf(fleet, { device }))).toEqual([
     ["b-1"],
     ["b-1"],
     ["a-1", "b-1"],
@@ -98,22 +100,27 @@ test("each device has its own result: done, refused, its site offline, or no ans
   };
   await site(broker, "picky", 1, () => refused);
   await site(broker, "odd", 1, () => ({ something: "else" }));
+  await site(broker, "wordless", 1, () => ({ ok: false, error: { code: "device_error" } }));
+  await site(broker, "codeless", 1, () => ({ ok: false, error: { message: "No" } }));
   await site(broker, "mute", 1, null);
   (await site(broker, "off", 1)).cut();
   const closed = await site(broker, "closed", 1);
   await closed.publish("zapd/1/closed/status", `{"online":true,"devices":1,"commands":"none"}`, { retain: true });
   const fleet = await fleetOf(broker);
-  const ids = ["good-0", "picky-0", "odd-0", "mute-0", "off-0", "closed-0"];
-  const results = await running(fleet, ids, 100);
+  const results = await running(fleet, namesOf(fleet), 100);
   const told = results.map((one) => `${one.device.id}: ${one.ok ? JSON.stringify(one.data) : one.error.code}`);
   expect(told.sort()).toEqual([
     "closed-0: unsupported_operation",
+    "codeless-0: internal_error",
     `good-0: {"did":"press_key good-0"}`,
     "mute-0: device_timeout",
     "odd-0: internal_error",
     "off-0: site_offline",
     "picky-0: unsupported_key",
+    "wordless-0: internal_error",
   ]);
+  // The will of a site has no labels.
+  expect(namesOf(fleet, { labels: ["at=off"] })).toEqual(["off-0"]);
   const picky = results.find(({ device }) => device.id === "picky-0");
   expect(picky).toMatchObject({ error: { message: "Set 0 has no home key", hint: "It has: up" } });
 });
@@ -129,8 +136,19 @@ test.each(["site", "caller"])("a %s that loses the broker during a call is repor
   expect(await waiting).toMatchObject([{ ok: false, error: { code: "site_offline", hint } }]);
   // What it was stays known.
   expect(fleet.sites).toMatchObject([
-    { site: "silent", online: who === "caller", version: "1.2.3", labels: ["at=silent"] },
+    { site: "silent", online: who === "caller", version: "1.2.3", labels: ["at=silent"], commands: "control" },
   ]);
+});
+
+test("of what the broker does not take, it is not said that it may have worked", async () => {
+  const broker = new MemoryBroker();
+  await site(broker, "a", 1);
+  const own = broker.client();
+  const fleet = await Fleet.open(own, "zapd", { settleMs: 30 });
+  for (const reason of ["forbidden", "too_large"] as const) {
+    own.request = () => Promise.reject(new BusError(reason, "It was refused", { hint: "Allow it" }));
+    expect(await running(fleet, ["a-0"])).toMatchObject([{ error: { code: "site_offline", hint: "Allow it" } }]);
+  }
 });
 
 test("invalid and cleared documents are ignored, and later ones are noticed", async () => {
@@ -138,10 +156,19 @@ test("invalid and cleared documents are ignored, and later ones are noticed", as
   const bus = await site(broker, "a", 2);
   const retain = { retain: true };
   for (const text of ["no JSON", "[]", "null", "7"]) await bus.publish("zapd/1/a/devices/odd", text, retain);
-  await bus.publish("zapd/1/b/status", `{"online":"yes","devices":"many","labels":"x","version":7}`, retain);
+  await bus.publish(
+    "zapd/1/b/status",
+    `{"online":"yes","devices":"many","labels":"x","version":7,"commands":""}`,
+    retain,
+  );
   await bus.publish("zapd/1/a/devices/strange", JSON.stringify({ name: 7, labels: [1, "x"] }), retain);
+  const labels = ["x".repeat(257), ...Array.from({ length: 100 }, (_, n) => `${n}`)];
+  await bus.publish("zapd/1/a/devices/long", JSON.stringify({ name: "x".repeat(300), labels }), retain);
   const fleet = await fleetOf(broker);
-  expect(namesOf(fleet).sort()).toEqual(["a-0", "a-1", "strange"]);
+  expect(namesOf(fleet).sort()).toEqual(["a-0", "a-1", "long", "strange"]);
+  const long = fleet.select({ labels: ["62"] }).find(({ id }) => id === "long");
+  expect([long?.name.length, long?.labels]).toEqual([256, [...labels.slice(1, 64), "at=a"]]);
+  await bus.publish("zapd/1/a/devices/long", "", retain);
   expect(fleet.select({ device: "strange" })[0]).toMatchObject({ name: "strange", labels: ["x", "at=a"] });
   expect(fleet.sites.find(({ site }) => site === "b")).toEqual({
     site: "b",
@@ -160,19 +187,25 @@ test("invalid and cleared documents are ignored, and later ones are noticed", as
 
 test("documents that a broker drops are requested again, in batches of sites", async () => {
   const broker = new MemoryBroker();
-  for (let n = 0; n < 60; n++) await site(broker, `s${10 + n}`, 10);
-  (await site(broker, "away", 3)).cut();
+  // One is more than a batch alone; how many devices the last ones have is not known.
+  for (let n = 0; n < 30; n++) await site(broker, `s${10 + n}`, n === 20 ? 450 : 10);
+  for (let n = 0; n < 40; n++) (await site(broker, `t${10 + n}`, 15)).cut();
+  const listeners = broker.subscriptions.size;
   broker.mostAtOnce = 500;
   const plain = await fleetOf(broker);
-  expect([plain.sites.length, plain.select().length]).toEqual([61, 603]);
+  expect([plain.sites.length, plain.select().length]).toEqual([70, 1_340]);
+  expect(broker.subscriptions.size).toBe(listeners + 1);
   broker.mostAtOnce = 1_000;
-  // A site that changes all the time, as some do in every large fleet, does not keep it from ending.
-  const changing = broker.client();
-  const state = JSON.stringify({ seq: 1, state: { power: "on" }, changed: [] });
-  const changes = setInterval(() => changing.publish("zapd/1/s69/devices/s69-9/state", state, { retain: true }), 5);
-  open.push(async () => clearInterval(changes));
   const whole = await fleetOf(broker, true);
-  expect(whole.select().filter(({ state }) => state !== null)).toHaveLength(603);
+  expect(whole.select().filter(({ state }) => state !== null)).toHaveLength(1_340);
+});
+
+test("a site that changes all the time, as some do in every large fleet, does not keep the reading from ending", async () => {
+  const broker = new MemoryBroker();
+  const bus = await site(broker, "a", 1);
+  const changes = setInterval(() => bus.publish("zapd/1/a/devices/a-0/state", `{"seq":1}`, { retain: true }), 5);
+  open.push(async () => clearInterval(changes));
+  expect((await fleetOf(broker, true, 200)).select()).toHaveLength(1);
 });
 
 test("a lost connection ends the reading", async () => {
@@ -180,24 +213,65 @@ test("a lost connection ends the reading", async () => {
   const opening = Fleet.open(bus, "zapd");
   bus.cut();
   expect(await opening.catch(({ reason }) => reason)).toBe("closed");
+  const left = Fleet.open(new MemoryBroker().client(), "zapd", { signal: AbortSignal.timeout(50) });
+  expect(await left.catch(({ name }) => name)).toBe("TimeoutError");
+});
+
+test("the first message may take longer than the others", async () => {
+  const broker = new MemoryBroker();
+  const found = fleetOf(broker).then(({ sites }) => sites.length);
+  await Bun.sleep(100);
+  await site(broker, "late", 1);
+  expect(await found).toBe(1);
+});
+
+test("what has no time left is not sent, but the end of a lease has some of its own", async () => {
+  const broker = new MemoryBroker();
+  const asked: unknown[] = [];
+  await site(broker, "a", 1, (body) => asked.push(body) && took(body));
+  const fleet = await fleetOf(broker);
+  const send = (extraMs: number) =>
+    fleet.run(fleet.select(), (one) => one({ op: "free_lease" }, extraMs), {
+      timeoutMs: 0,
+      replyTo: () => "me",
+      onResult: () => {},
+    });
+  expect(await send(0)).toMatchObject([{ error: { code: "device_timeout" } }]);
+  expect(asked).toEqual([]);
+  expect(await send(5_000)).toMatchObject([{ ok: true }]);
 });
 
 test("a site with many devices gets some commands at a time and a second, and each device has its result", async () => {
   const broker = new MemoryBroker();
   let underWay = 0;
   let most = 0;
+  let sent = 0;
   const topics = topicsOf("zapd", "big");
   const bus = await site(broker, "big", 110, null);
   await bus.subscribe([topics.rpc], async ({ replyTo, correlation }) => {
+    // What it says of itself meanwhile ends no call.
+    if (sent++ === 0) await bus.publish(topics.status, `{"online":true}`);
     most = Math.max(most, ++underWay);
     await new Promise((resolve) => setTimeout(resolve, 2));
     underWay--;
     await bus.publish(replyTo ?? "", `{"ok":true,"data":null}`, { correlation });
   });
   const fleet = await fleetOf(broker);
+  // After a pause it takes as many at once again, and no more.
+  expect(await running(fleet, ["big-0"])).toMatchObject([{ ok: true }]);
+  await Bun.sleep(400);
   const began = performance.now();
   const results = await running(fleet, namesOf(fleet));
   expect([results.length, results.every(({ ok }) => ok), most]).toEqual([110, true, 32]);
   // The last ten of them 20 ms after each other.
   expect(performance.now() - began).toBeGreaterThan(190);
+  // What waits when the site goes offline is not sent.
+  const waiting = running(fleet, namesOf(fleet));
+  await Bun.sleep(50);
+  const before = sent;
+  await bus.publish(topics.status, `{"online":false}`);
+  await waiting;
+  expect(sent).toBe(before);
+  await bus.publish(topics.status, `{"online":true}`);
+  expect(await running(fleet, ["big-0"])).toMatchObject([{ ok: true }]);
 });

@@ -51,8 +51,11 @@ export class MemoryBus implements Bus {
     const subscription = { client: this, filters, listener };
     this.#broker.subscriptions.add(subscription);
     const kept = filters.flatMap((filter) => [...this.#broker.kept].filter(([topic]) => matches(filter, topic)));
-    for (const [topic, payload] of kept.slice(0, this.#broker.mostAtOnce))
-      listener(messageOf(topic, payload, { retain: true }));
+    // After it has accepted the subscription, as real ones do.
+    setTimeout(() => {
+      for (const [topic, payload] of kept.slice(0, this.#broker.mostAtOnce))
+        listener(messageOf(topic, payload, { retain: true }));
+    });
     return async () => {
       this.#broker.subscriptions.delete(subscription);
     };
