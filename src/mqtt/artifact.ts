@@ -60,7 +60,7 @@ export async function withArtifact<T>(
     throw error;
   } finally {
     // A disk that has become read-only must not hide what came of the package; the next start removes the file.
-    await rm(path, { force: true }).catch(() => {});
+    await rm(path).catch(() => {});
   }
 }
 
@@ -105,19 +105,19 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
     file = await open(path, "wx", 0o600);
     for await (const chunk of answer as AsyncIterable<Buffer>) {
       received += chunk.length;
-      if (received > bytes) throw notFetched(url, `it has more than the ${bytes} bytes given in the call`);
+      if (received > bytes) break;
       hash.update(chunk);
       await file.appendFile(chunk);
     }
   } catch (error) {
-    if (error instanceof ZapdError) throw error;
     signal.throwIfAborted();
     if (fileErrors.test(systemCode(error))) throw notStored(error);
     throw notFetched(url, received < bytes ? `it ended after ${received} of ${bytes} bytes` : textOf(error));
   } finally {
     await file?.close();
   }
-  if (received !== bytes) throw notFetched(url, `it has ${received} bytes, not the ${bytes} given in the call`);
+  const size = received > bytes ? `more than the ${bytes} bytes` : `${received} bytes, not the ${bytes}`;
+  if (received !== bytes) throw notFetched(url, `it has ${size} given in the call`);
   if (hash.digest("hex") !== sha256) throw notFetched(url, "its SHA-256 is not the one given in the call");
 }
 
@@ -144,7 +144,6 @@ function get(url: URL, { ca, signal, lookup }: ArtifactOptions): Promise<Incomin
       reject(notFetched(url, reasonOf(error), error));
     };
     const call = https.request(url, {
-      method: "GET",
       headers: { accept: "*/*", "accept-encoding": "identity" },
       agent: false,
       signal,
@@ -154,11 +153,11 @@ function get(url: URL, { ca, signal, lookup }: ArtifactOptions): Promise<Incomin
       lookup(name, options, done) {
         resolveName(name).then(
           (all) => {
-            const allowed = isLocal(url) ? all : all.filter(({ address }) => !isForbidden(address));
+            const allowed = all.filter(({ address }) => isLocal(url) || !forbidden.check(address, familyOf(address)));
             const [first] = allowed;
             if (!first)
               return done(notFetched(url, `${url.hostname} has only addresses of this machine or its link`), "", 4);
-            if (options.all) done(null, [...allowed]);
+            if (options.all) done(null, allowed);
             else done(null, first.address, first.family);
           },
           (error: NodeJS.ErrnoException) => done(error, "", 4),
@@ -177,7 +176,7 @@ const fileErrors = /^(ENOSPC|EDQUOT|EIO|EROFS|EACCES|EPERM|EMFILE|ENFILE)$/;
 
 /**
  * Addresses that a name may not resolve to: loopback, link-local and multicast. Private networks are allowed, since the server
- * of a lab is in one, and its owner has listed it.
+ * of a lab is in one, and its owner has listed it. An IPv4 address in an IPv6 one (`::ffff:127.0.0.1`) is found too.
  */
 const forbidden = new net.BlockList();
 for (const [prefix, bits] of [
@@ -191,12 +190,6 @@ for (const [prefix, bits] of [
   ["ff00::", 8],
 ] as const)
   forbidden.addSubnet(prefix, bits, familyOf(prefix));
-
-function isForbidden(address: string): boolean {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return forbidden.check(mapped, "ipv4");
-  return forbidden.check(address, familyOf(address));
-}
 
 function familyOf(address: string) {
   return net.isIPv6(address) ? "ipv6" : "ipv4";

@@ -1,9 +1,10 @@
 /** Downloads of packages: only from listed origins, and only with the given size and hash. */
-import { describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { describe, expect, spyOn, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Artifact, type ArtifactOptions, withArtifact } from "../../src/mqtt/artifact.ts";
+import { neverAborted } from "../../src/system/never-aborted.ts";
 import { failureOf } from "../support/failure.ts";
 import { testFolder } from "../support/folder.ts";
 import { type Answer, packageServer } from "./package-server.ts";
@@ -42,7 +43,8 @@ describe("a package that is named", () => {
       [{ url: origin.replace("https", "http") }, "invalid_payload"],
       [{ url: "file:///etc/passwd" }, "invalid_payload"],
       [{ url: "no address" }, "invalid_payload"],
-      [{ url: `${origin.replace("https://", "https://user:word@")}/a` }, "invalid_payload"],
+      [{ url: `${origin.replace("https://", "https://user@")}/a` }, "invalid_payload"],
+      [{ url: `${origin.replace("https://", "https://:word@")}/a` }, "invalid_payload"],
       [{ url: `${origin}/a#b` }, "invalid_payload"],
       [{ sha256: sha256.toUpperCase() }, "invalid_payload"],
       [{ sha256: "ab" }, "invalid_payload"],
@@ -69,6 +71,8 @@ describe("a package that is named", () => {
         expect.stringContaining("has only addresses of this machine or its link"),
       ]);
     }
+    const lookup = () => Promise.reject(Object.assign(new Error("unknown"), { code: "ENOTFOUND" }));
+    expect(await failureOf(fetched({}, { lookup }))).toContain("there is no such host");
     expect(server.asked).toBe(before);
   });
 
@@ -77,7 +81,8 @@ describe("a package that is named", () => {
       ["302", (_, response) => response.writeHead(302, { location: `${origin}/other` }).end()],
       ["404", (_, response) => response.writeHead(404).end(content)],
       ["has 3 bytes", (_, response) => response.end("abc")],
-      ["more than", (_, response) => response.flushHeaders() ?? response.end(Buffer.concat([content, content]))],
+      ["has 82 bytes", (_, response) => response.end(Buffer.concat([content, content]))],
+      ["more than", (_, response) => void response.write(Buffer.concat([content, content]))],
       ["40 bytes", (_, response) => response.flushHeaders() ?? response.end(content.subarray(1))],
       ["SHA-256", (_, response) => response.end(Buffer.from(content).fill("x", 0, 1))],
       ["content-encoding", (_, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(content)],
@@ -91,8 +96,9 @@ describe("a package that is named", () => {
     for (const [words, one] of cases) {
       server.answer = one;
       const told = await failureOf(fetched({}));
-      expect([words, told]).toEqual([words, expect.stringMatching(/^invalid_archive: /)]);
+      expect([words, told]).toEqual([words, expect.stringMatching(/^invalid_archive: The package at \S+ was not /)]);
       expect(told).toContain(words);
+      expect(told.includes("redirects")).toBe(words === "302");
     }
     server.answer = whole;
     // A name that its certificate has not, and a certificate that nobody trusts.
@@ -102,10 +108,38 @@ describe("a package that is named", () => {
     expect(readdirSync(join(folder, "uploads"))).toEqual([]);
   });
 
+  test("is refused where it takes too long, and the connection is closed where it is not read", async () => {
+    const timeout = spyOn(AbortSignal, "timeout").mockReturnValueOnce(AbortSignal.timeout(300));
+    server.answer = (_, response) => void response.write(content.subarray(0, 9));
+    expect(await failureOf(fetched())).toContain("it took more than 180 s");
+    timeout.mockRestore();
+    const closed = Promise.withResolvers<void>();
+    server.answer = (request, response) => {
+      request.socket.once("close", closed.resolve);
+      response.writeHead(404).write("no end");
+    };
+    const since = performance.now();
+    expect(await failureOf(fetched())).toContain("404");
+    await closed.promise;
+    expect(performance.now() - since).toBeLessThan(8_000);
+  });
+
+  test("what came of it is told where its file cannot be removed", async () => {
+    server.answer = whole;
+    const use = async (path: string) => {
+      rmSync(path);
+      mkdirSync(path);
+      return "installed";
+    };
+    const options = { origins: [origin], folder: join(folder, "odd"), ca: server.ca, signal: neverAborted };
+    expect(await withArtifact(artifact, options, use)).toBe("installed");
+  });
+
   test("is aborted with its caller, and leaves no file behind", async () => {
     for (let times = 0; times < 20; times++) {
       const caller = new AbortController();
-      const gone = () => caller.abort(new Error("gone"));
+      // At once, or while the content is read.
+      const gone = () => setTimeout(() => caller.abort(new Error("gone")), times % 2 && 20);
       server.answer = (_, response) => void response.write(content.subarray(0, 9), gone);
       expect(await failureOf(fetched({}, { signal: caller.signal }))).toBe("undefined: gone");
       expect(existsSync(join(folder, "uploads")) && readdirSync(join(folder, "uploads"))).toEqual([]);
