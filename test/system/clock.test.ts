@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { dayClock, SleepWatch, stopwatch } from "../../src/system/clock.ts";
 
 test("R14 a stopwatch counts the machine's sleep, and never more than there was", () => {
@@ -77,4 +77,22 @@ test("R14 a watch tells a sleep from a busy moment, by either clock, and what is
   expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, true]);
   running += 500;
   expect([watch.sleepCount, watch.hasSleptSince(running)]).toEqual([2, false]);
+  // A look just before a sleep does not make it shorter.
+  running += 400;
+  expect(watch.hasSleptSince(running)).toBe(false);
+  running += 5_101;
+  expect([watch.hasSleptSince(running), watch.sleepCount]).toEqual([true, 3]);
+});
+
+test("R14 a watch looks by itself, so that a long time without a command is no sleep", () => {
+  const timer = spyOn(globalThis, "setInterval");
+  let running = 0;
+  const watch = new SleepWatch({ monotonicMs: () => running, uptimeS: () => 0 });
+  const look = timer.mock.lastCall?.[0] as () => void;
+  timer.mockRestore();
+  for (let times = 0; times < 20; times++) {
+    running += 500;
+    look();
+  }
+  expect(watch.sleepCount).toBe(0);
 });

@@ -1,7 +1,7 @@
-import { expect, test } from "bun:test";
-import { getMaxListeners } from "node:events";
+import { expect, spyOn, test } from "bun:test";
+import { getEventListeners, getMaxListeners } from "node:events";
 import { neverAborted } from "../../src/system/never-aborted.ts";
-import { until } from "../../src/system/sleep.ts";
+import { orAborted, sleep, until } from "../../src/system/sleep.ts";
 import { TestClock } from "../support/test-clock.ts";
 
 const never = new AbortController().signal;
@@ -40,6 +40,20 @@ test("who is gone does not wait, and what fails fails it", async () => {
   expect(await waiting).toBe("gone");
   const failing = until(() => Promise.reject(new Error("broken")), { timeoutMs: 60_000, signal: never });
   expect(await failing.catch(({ message }: Error) => message)).toBe("broken");
+});
+
+test("who has waited leaves no timer and no listener, and who is gone already does not wait", async () => {
+  const { signal } = new AbortController();
+  await sleep(1, signal);
+  await orAborted(Promise.resolve(), signal);
+  expect(getEventListeners(signal, "abort")).toEqual([]);
+  const caller = new AbortController();
+  const cleared = spyOn(globalThis, "clearTimeout");
+  const sleeping = sleep(60_000, caller.signal).catch((reason: unknown) => reason);
+  caller.abort("gone");
+  expect([await sleeping, cleared.mock.calls.length]).toEqual(["gone", 1]);
+  cleared.mockRestore();
+  expect(await orAborted(new Promise(() => {}), caller.signal).catch((reason: unknown) => reason)).toBe("gone");
 });
 
 test("as many may wait on the signal that never aborts as want to: Node warns of a leak at the eleventh listener of others", () => {
