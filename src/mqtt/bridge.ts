@@ -137,7 +137,7 @@ export class Bridge {
     const { signal } = this.#closing;
     const { site, status } = this.#topics;
     await orAborted(this.#snapshot.promise, signal);
-    for (let tries = 0; !signal.aborted; tries++) {
+    for (let tries = 0; ; tries++) {
       let since = Number.POSITIVE_INFINITY;
       let why: BusError;
       try {
@@ -168,7 +168,7 @@ export class Bridge {
       }
       this.#setState("waiting", why);
       const most = Math.min(backoff.maxMs, backoff.firstMs * 2 ** tries);
-      await sleep(Math.max(minDelayMs, Math.random() * most), signal).catch(() => {});
+      await sleep(Math.max(minDelayMs, Math.random() * most), signal);
     }
   }
 

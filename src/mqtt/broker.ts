@@ -199,10 +199,7 @@ class MqttBus implements Bus {
       for (const { filters, listener } of [...this.#subscriptions])
         if (filters.some((filter) => matches(filter, topic))) listener(message);
     });
-    void ended.then((why) => {
-      this.#closed.abort(why);
-      this.#subscriptions.clear();
-    });
+    void ended.then((why) => this.#closed.abort(why));
   }
 
   get ended(): Promise<BusError> {
@@ -234,7 +231,6 @@ class MqttBus implements Bus {
         client.end(true);
         await ended;
       }
-      this.#closed.signal.throwIfAborted();
       await this.#bounded(client.publishAsync(topic, bytes, { ...options, ...(version === 5 && { properties }) }));
     };
     try {
@@ -254,26 +250,22 @@ class MqttBus implements Bus {
     listener: (message: Message) => void,
     qos: 0 | 1 = 1,
   ): Promise<() => Promise<void>> {
-    this.#closed.signal.throwIfAborted();
     const subscription = { filters, listener };
     this.#subscriptions.add(subscription);
     const leave = async () => {
-      if (!this.#subscriptions.delete(subscription) || this.#closed.signal.aborted) return;
-      const others = new Set([...this.#subscriptions].flatMap((one) => one.filters));
-      const unused = filters.filter((filter) => !others.has(filter));
-      if (unused.length > 0) await this.#bounded(this.#connection.client.unsubscribeAsync(unused)).catch(() => {});
+      this.#subscriptions.delete(subscription);
+      await this.#bounded(this.#connection.client.unsubscribeAsync([...filters])).catch(() => {});
     };
     try {
       // `rap` (retain as published): a live message keeps its retain flag.
       await this.#bounded(this.#connection.client.subscribeAsync([...filters], { qos, rap: true }));
     } catch (error) {
       await leave();
-      if (error instanceof BusError) throw error;
       this.#closed.signal.throwIfAborted();
       // The library adds the answer of the broker; without one the connection has ended.
       const isAnswered = error instanceof Error && "packet" in error && error.packet !== undefined;
-      if (!isAnswered) throw closed(this.#connection.broker, seeLog);
-      throw forbidden(`subscribe to ${filters.join(", ")}`, this.#connection.broker);
+      const { broker } = this.#connection;
+      throw isAnswered ? forbidden(`subscribe to ${filters.join(", ")}`, broker) : closed(broker, seeLog);
     }
     return leave;
   }
@@ -289,12 +281,10 @@ class MqttBus implements Bus {
     const timeout = new BusError("timeout", `No answer came from ${topic} within ${timeoutMs / 1_000} s`);
     const timer = setTimeout(() => reject(timeout), timeoutMs);
     this.#pending.set(mark, resolve);
-    // If sending fails, `#send` rejects, and nobody awaits this promise.
-    promise.catch(() => {});
     try {
       // MQTT 3.1.1 has no properties, and the other side may use it where we use 5: the message itself has the reply topic.
       const content = { ...body, sent_at: new Date().toISOString(), reply_to: replyTo, transaction: mark };
-      await this.#send(
+      const sending = this.#send(
         topic,
         JSON.stringify(content),
         { qos: 1, retain: false },
@@ -305,7 +295,9 @@ class MqttBus implements Bus {
         },
       );
       const { signal: closed } = this.#closed;
-      return await orAborted(promise, signal ? AbortSignal.any([signal, closed]) : closed);
+      // The time counts while it is sent, too.
+      const answered = Promise.race([promise, sending.then(() => promise)]);
+      return await orAborted(answered, signal ? AbortSignal.any([signal, closed]) : closed);
     } finally {
       clearTimeout(timer);
       this.#pending.delete(mark);
@@ -315,19 +307,16 @@ class MqttBus implements Bus {
   #subscribeTo(replyTo: string): Promise<unknown> {
     const existing = this.#replies.get(replyTo);
     if (existing) return existing;
-    const subscribing = this.subscribe([replyTo], ({ payload, correlation, retained }) => {
-      if (retained) return;
+    const subscribing = this.subscribe([replyTo], ({ payload, correlation }) => {
       const answer = objectIn(payload);
       const mark = correlation ? Buffer.from(correlation).toString() : answer?.["transaction"];
       if (answer && typeof mark === "string") this.#pending.get(mark)?.(answer);
     });
     this.#replies.set(replyTo, subscribing);
-    subscribing.catch(() => this.#replies.delete(replyTo));
     return subscribing;
   }
 
   async close(): Promise<void> {
-    if (this.#closed.signal.aborted) return;
     this.#connection.leave(
       new BusError("left", `${this.#connection.clientId} has disconnected from ${this.#connection.broker.url}`),
     );
@@ -608,10 +597,8 @@ function sentUnwanted(what: string, hint: string, { url }: Broker): BusError {
 
 function tooLarge(bytes: number, topic: string, most: number): BusError {
   const message = `A message of ${bytes} bytes to ${topic} was not sent: a packet may have at most ${most} bytes`;
-  if (most === maxPacketBytes) return new BusError("too_large", message);
-  return new BusError("too_large", message, {
-    hint: `Raise the broker's limit to ${maxPacketBytes} (Mosquitto: max_packet_size)`,
-  });
+  const hint = `Raise the broker's limit to ${maxPacketBytes} (Mosquitto: max_packet_size)`;
+  return new BusError("too_large", message, most < maxPacketBytes ? { hint } : {});
 }
 
 /** The broker refused a message for another reason than its ACL. */

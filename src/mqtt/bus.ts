@@ -42,7 +42,8 @@ export interface Bus {
   publish(topic: string, payload: string | Uint8Array, options?: PublishOptions): Promise<void>;
   /**
    * Subscribes to topic filters until the returned function is called, and receives retained messages first. At QoS 1 a broker
-   * drops messages that are not acknowledged fast enough (Mosquitto: beyond a thousand); at QoS 0 it sends all.
+   * drops messages that are not acknowledged fast enough (Mosquitto: beyond a thousand); at QoS 0 it sends all. No two subscriptions
+   * of one bus have a filter in common.
    */
   subscribe(
     filters: readonly string[],

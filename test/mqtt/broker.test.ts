@@ -214,6 +214,43 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
     expect(await bus.ended).toMatchObject({ reason: "closed", hint: expect.stringContaining("ACL") });
   });
 
+  test("a subscription of which the broker forbids a part is left", async () => {
+    const packets: number[] = [];
+    using strict = await answering((socket) =>
+      socket.once("data", () => {
+        socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        socket.on("data", ([type = 0, , ...rest]: Buffer) => {
+          packets.push(type);
+          const id = rest.slice(0, 2);
+          if (type === 0x82) socket.write(Buffer.from([0x90, 5, ...id, 0, 0x87, 1]));
+          if (type === 0xa2) socket.write(Buffer.from([0xb0, 5, ...id, 0, 0, 0]));
+        });
+      }),
+    );
+    const bus = await connectBus(strict.broker, { clientId: "a" });
+    await expect(bus.subscribe(["a", "b"], () => {})).rejects.toMatchObject({ reason: "forbidden" });
+    expect(packets).toEqual([0x82, 0xa2]);
+    await bus.close();
+  });
+
+  test("a request that the broker does not acknowledge ends in time, and with its signal", async () => {
+    using slow = await answering((socket) =>
+      socket.once("data", () => {
+        socket.write(Buffer.from([0x20, 3, 0, 0, 0]));
+        socket.on("data", ([type, , ...rest]: Buffer) => {
+          if (type === 0x82) socket.write(Buffer.from([0x90, 4, ...rest.slice(0, 2), 0, 1]));
+        });
+      }),
+    );
+    const bus = await connectBus(slow.broker, { clientId: "a" });
+    const ask = (timeoutMs: number, signal?: AbortSignal) =>
+      bus.request("t", {}, { replyTo: "r", timeoutMs, signal }).catch((error: unknown) => error);
+    expect(await ask(50)).toMatchObject({ reason: "timeout" });
+    const gone = new BusError("left", "gone");
+    expect(await ask(60_000, AbortSignal.abort(gone))).toBe(gone);
+    await bus.close();
+  });
+
   test("an accepted connection that is lost is the network's; one that the broker closes is in its log", async () => {
     for (const [end, reason, hint] of [
       ["resetAndDestroy", "unreachable", "Check the broker, and the network between it and zapd"],
@@ -240,7 +277,7 @@ describe("what answers is not a broker, or a broker that breaks the limits", () 
       });
     });
     const bus = await connectBus(odd.broker, { clientId: "a" });
-    await expect(bus.publish("t", "x", { qos: 1 })).rejects.toThrow();
+    await expect(bus.publish("t", "x", { qos: 1 })).rejects.toMatchObject({ reason: "protocol" });
     expect(await bus.ended).toMatchObject({ reason: "protocol", hint: expect.stringContaining("message_size_limit") });
   });
 
