@@ -92,7 +92,6 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   };
   const client = new Client(() => packetStream(socket, refuse), {
     protocolVersion: version,
-    protocolId: "MQTT",
     clientId,
     clean: true,
     keepalive: keepAliveS,
