@@ -170,7 +170,7 @@ class Run {
     const took_ms = Math.round(performance.now() - since);
     const result: StepResult = { ...emptyResult(step), ...ended, took_ms };
     this.#results.set(step, result);
-    this.#options.onStep(isTyped(step) ? withoutTyped(result) : result);
+    this.#options.onStep(step.kind === "act" && step.isTyped ? withoutTyped(result) : result);
   }
 
   /** Records a failed step; with `isEnd` the scene ends. */
@@ -344,10 +344,6 @@ function notInTime(device: Device, { does, timeoutMs, orElse }: WaitFor): StepEr
 function stepErrorOf(thrown: unknown): StepError {
   const { code, message, hint } = toZapdError(thrown);
   return { code, message, ...(hint !== undefined && { hint }) };
-}
-
-function isTyped(step: Planned): boolean {
-  return step.kind === "act" && step.isTyped;
 }
 
 /** For events: a failure about typed text may repeat the text. */
