@@ -50,7 +50,7 @@ function searchOn(one: Interface, search: SsdpSearch, socket: Socket): Promise<v
       }
     };
     const ask = () => {
-      for (const at of sendAtMs) if (at < window.timeoutMs) timers.push(setTimeout(send, at));
+      for (const at of sendAtMs) timers.push(setTimeout(send, at));
     };
     socket.on("error", end);
     socket.on("message", (bytes, from) => {
@@ -95,7 +95,7 @@ export function readAnswer(bytes: Uint8Array, source: string): SsdpAnswer | null
   const headers = new Map<string, string>();
   for (const line of lines) {
     const colon = line.indexOf(":");
-    const name = line.slice(0, Math.max(0, colon)).trim().toLowerCase();
+    const name = line.slice(0, colon).trim().toLowerCase();
     if (colon > 0 && !headers.has(name)) headers.set(name, line.slice(colon + 1).trim());
   }
   return { headers, source };

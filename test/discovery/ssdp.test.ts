@@ -138,7 +138,8 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
 
   test("asks again for one who joins, and listens as long for it", async () => {
     const { target, searches } = await respond(() => []);
-    const { took } = await search([target], 1_000, { join: 350 });
+    const { took } = await search([target], 990, { join: 350 });
+    expect(searches[0]).toInclude("\r\nMX: 1\r\n");
     expect(took).toBeGreaterThan(1_300);
     expect(took).toBeLessThan(4_000);
     expect(searches.length).toBeGreaterThanOrEqual(6);
@@ -164,6 +165,11 @@ describe.skipIf(noSearches !== null).concurrent("a search", () => {
     expect(answers.length).toBeGreaterThan(0);
     expect(troubles.length).toBe(1);
     expect(troubles[0]).toMatch(/^The SSDP search on wlan9 \(203\.0\.113\.7\) failed: (?!Error).+\. zapd doctor says /);
+  });
+
+  test("that cannot be sent says so once, and is not sent again for one who joins", async () => {
+    const { troubles } = await search(["x".repeat(70_000)], 1_000, { join: 300 });
+    expect(troubles).toEqual([expect.stringContaining("The SSDP search on lo (127.0.0.1) failed: ")]);
   });
 
   test("without a target or an interface asks nothing, and ends at once", async () => {
