@@ -46,8 +46,6 @@ export class AndroidTv {
   readonly #reconnecting: ReconnectingSession<RemoteSession>;
   /** Since when the TV closes the connection before its first message, and when it last did. */
   #refusals: { readonly since: number; readonly last: number } | undefined;
-  /** The last state that was emitted, as JSON. */
-  #lastEmitted = "";
   /** The wake key was sent, and the TV has not come on since. */
   #wakeKeySent = false;
 
@@ -114,7 +112,6 @@ export class AndroidTv {
       throw isRefused ? this.#refused(error) : error;
     }
     this.#refusals = undefined;
-    this.#lastEmitted = "";
     this.#learn(session.state);
     session.onEnd(ended);
     session.follow(() => this.#changed(session.state));
@@ -141,12 +138,7 @@ export class AndroidTv {
     if (hasVolume !== null && hasVolume !== this.#target.memory.volume)
       this.#emit({ type: "facts", memory: { volume: hasVolume } });
     const { power, app, volume } = describeState(state);
-    const patch = { power, app, volume };
-    const json = JSON.stringify(patch);
-    // TVs repeat their reports.
-    if (json === this.#lastEmitted) return;
-    this.#lastEmitted = json;
-    this.#emit({ type: "state", patch });
+    this.#emit({ type: "state", patch: { power, app, volume } });
   }
 
   async press(code: number, signal: AbortSignal): Promise<void> {
@@ -210,14 +202,13 @@ export class AndroidTv {
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
     const session = await this.command(signal);
     const { app: left } = session.state;
-    if (session.has("ime") && (left === null || isHome(left))) return null;
+    if (left === null ? session.has("ime") : isHome(left)) return null;
     requireFeature(session, "key");
-    const app = left === null || isHome(left) ? null : appOf(left);
     session.begin(messages.key(keyCodes.home, keyDirections.short));
     const isLeft = () => session.state.app !== left || !session.alive;
     const isOver = left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }));
     session.requireTaken();
-    if (isOver) return app;
+    if (isOver) return left === null ? null : appOf(left);
     throw noEffect("accepted the home key, but still shows the app");
   }
 
@@ -258,11 +249,8 @@ export class AndroidTv {
     const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
       session.begin(messages.key(code, keyDirections.short));
-      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) {
-        // One that refuses the key and hangs up is on.
-        if (session.state.isOn === true) session.requireTaken();
-        return;
-      }
+      // One that refuses the key may hang up.
+      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) return session.requireTaken();
     }
     throw noEffect("accepted the power-off key, but still reports that it is on");
   }

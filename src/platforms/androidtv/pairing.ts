@@ -140,7 +140,7 @@ class Conversation {
     if (this.over) return;
     this.over = error;
     this.#waiting?.reject(error);
-    if (this.stage !== "opening") this.#end.reject(error);
+    this.#end.reject(error);
     this.line?.destroy();
   }
 }

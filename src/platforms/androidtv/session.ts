@@ -135,9 +135,7 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
 
   /** Fails with `device_refused` where the TV has refused the command that was sent last. */
   requireTaken(): void {
-    if (this.#takes !== false) return;
-    this.#takes = null;
-    throw refusedMessage();
+    if (this.#takes === false) throw refusedMessage();
   }
 
   /** Types into the focused text field. A TV may not report a field that was open before the session. */

@@ -24,6 +24,15 @@ describe("what a TV can do", () => {
     const launching = one.connection.apps?.launch?.("com.netflix.ninja", {}, never) ?? Promise.resolve();
     expect((await failure(launching)).code).toBe("unsupported_operation");
     expect(one.set.links).toEqual([]);
+    // It does not report which app it shows.
+    expect(await one.connection.apps?.stop?.(never)).toBeNull();
+    await until("it goes home", () => one.set.keys.length === 1);
+    const two = await line({ features: all & ~features.key & ~features.ime });
+    expect(await two.connection.apps?.launch?.("com.netflix.ninja", {}, never)).toBeNull();
+    expect(two.set.state.front).toBe("com.netflix.ninja");
+    const { keys, text, apps } = two.connection;
+    for (const told of [press(two, "up"), keys?.down?.("up", never), text?.type("a", never), apps?.stop?.(never)])
+      expect((await failure(told ?? Promise.resolve())).code).toBe("unsupported_operation");
   });
 
   test("model and volume are learned", async () => {
@@ -108,12 +117,12 @@ describe("keys", () => {
 
 test("volume is stepped, and muted once, whatever its scale", async () => {
   const one = await line({ volume: { level: 10, max: 50 } });
+  await one.connection.volume?.mute?.(true, never);
+  await one.connection.volume?.mute?.(true, never);
   await one.connection.volume?.step?.(1, never);
-  await one.connection.volume?.mute?.(true, never);
-  await one.connection.volume?.mute?.(true, never);
-  await until("it is told", async () => (await state(one)).volume?.muted === true);
+  await until("it is told", async () => (await state(one)).volume?.level === 22);
   expect((await state(one)).volume).toEqual({ level: 22, muted: true });
-  expect(one.set.keys.map(({ code }) => code)).toEqual([24, 164]);
+  expect(one.set.keys.map(({ code }) => code)).toEqual([164, 24]);
   expect(one.told.states.at(-1)).toMatchObject({ volume: { level: 22, muted: true } });
 });
 
@@ -150,6 +159,20 @@ test("a launch without effect is unconfirmed, and a link in place of an app is o
   await until("it was told", () => one.set.links.length === 5);
   passed.ms += 6_000;
   expect(await inFront).toBeNull();
+  // Which app opens such a link is not known: another one shows, then none, then still none.
+  for (const [shown, isLaunched] of [
+    ["org.example.app", true],
+    [null, false],
+    [null, false],
+  ] as const) {
+    const sent = one.set.links.length;
+    const opened = launch("https://example.org/a");
+    await until("it was told", () => one.set.links.length > sent);
+    one.set.show(shown);
+    await until("it is shown", async () => ((await state(one)).app?.platformId ?? null) === shown);
+    if (!isLaunched) passed.ms += 6_000;
+    expect(await opened).toBe(isLaunched);
+  }
 });
 
 test("stop tells which app it left, also while something is cast to the TV", async () => {
@@ -163,6 +186,7 @@ test("stop tells which app it left, also while something is cast to the TV", asy
     // What is told behind it has come: of the shell nothing is told.
     one.set.setVolume(level / 4);
     await until("it is told", async () => (await state(one)).volume?.level === level);
+    expect((await state(one)).app?.name).toBe(left === "Netflix" ? left : undefined);
     expect((await one.connection.apps?.stop?.(never))?.name).toBe(left);
   }
   expect(one.set.keys.map(({ code }) => code)).toEqual([3, 3]);
@@ -172,6 +196,8 @@ describe("power", () => {
   test("is pushed, and a command to a TV that is off does not wake it by itself", async () => {
     const one = await line();
     expect((await state(one)).power).toBe("on");
+    one.set.show("com.netflix.ninja");
+    await until("it is shown", () => one.told.states.at(-1)?.app?.id === "netflix");
     one.set.turn(false);
     await until("it is told", () => one.told.states.at(-1)?.power === "standby");
     expect(one.told.states.at(-1)).toEqual({ power: "standby", app: null, volume: null });
@@ -195,13 +221,19 @@ describe("power", () => {
     await one.connection.power?.on?.(never);
     await until("it is on", () => one.set.state.power === "on");
     expect(one.set.keys.map(({ code }) => code).slice(2)).toEqual([224, 26]);
+    one.set.turn(false);
+    await until("it is told", async () => (await state(one)).power === "standby");
+    await one.connection.power?.on?.(never);
+    await until("the key has come", () => one.set.keys.length === 5);
+    expect(one.set.keys.at(-1)?.code).toBe(224);
   });
 
-  test("of a TV that does not report it: only the key that wakes is sent", async () => {
+  test("of a TV that does not report it: only the keys that wake and turn off are sent", async () => {
     const one = await line({ features: all & ~features.power });
     for (let round = 0; round < 2; round++) await one.connection.power?.on?.(never);
-    await until("both keys have come", () => one.set.keys.length === 2);
-    expect(one.set.keys.map(({ code }) => code)).toEqual([224, 224]);
+    await one.connection.power?.off?.(never);
+    await until("it is off", () => one.set.state.power === "standby");
+    expect(one.set.keys.map(({ code }) => code)).toEqual([224, 224, 223]);
   });
 
   test("a TV that turns off and hangs up is not reconnected unasked; one silent for 16 s is disconnected", async () => {
