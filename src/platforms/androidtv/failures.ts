@@ -29,7 +29,7 @@ export const accessRevoked = () =>
     resetHint,
   );
 
-export const refusedBeforeGreeting = (cause?: unknown) =>
+export const refusedBeforeGreeting = (cause: unknown) =>
   new DeviceError("device_unreachable", "closed the connection before its first message", {
     phase: "connect",
     reason: "closed",

@@ -13,7 +13,7 @@ import { createCertificate, inPem, rsaNumbersOf } from "./certificate.ts";
 import { resetHint } from "./failures.ts";
 import { proofError, readCertificate } from "./identity.ts";
 import { type AndroidMemory, type AndroidSecret, type AndroidTarget, pairingPortOf } from "./memory.ts";
-import { codeLength, framing, pairing, pairingMessages, secretOf, statuses } from "./protocol.ts";
+import { codeLength, framing, okStatus, pairing, pairingMessages, secretOf } from "./protocol.ts";
 
 /** TVs do not report how long they show the code. */
 const codeShownMs = 120_000;
@@ -61,7 +61,6 @@ export async function pairAndroid(
     const secret = { cert: own.cert, key: own.key, certificate: fingerprint(certificate) };
     const enter = async (code: string): Promise<Paired<AndroidMemory, AndroidSecret>> => {
       const proof = secretOf(client, server, code);
-      if (conversation.over) throw conversation.over;
       if (!proof)
         throw pairingFailed("wrong", "shows a different code", {
           hint: "Check the code on its screen, and type it again",
@@ -122,7 +121,7 @@ class Conversation {
   received(body: Buffer): void {
     const message = new Message(body);
     const status = message.number(2);
-    if (status !== statuses.ok) return this.#fail(this.#refusal(status));
+    if (status !== okStatus) return this.#fail(this.#refusal(status));
     if (this.#waiting && message.message(this.#waiting.field)) this.#waiting.resolve();
   }
 
@@ -131,7 +130,7 @@ class Conversation {
   }
 
   #refusal(status: number): ZapdError {
-    if (this.stage === "secret" || status === statuses.badSecret) return refused();
+    if (this.stage === "secret") return refused();
     if (this.stage === "code") return withdrawn();
     return pairingFailed("denied", `refused the pairing: it answered ${status}`, { hint: resetHint });
   }

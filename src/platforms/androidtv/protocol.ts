@@ -71,9 +71,9 @@ export const pairing = {
   secretAck: 41,
 } as const;
 /** The status of a pairing message (4.1); any other is an error. */
-export const statuses = { ok: 200, badSecret: 402 } as const;
+export const okStatus = 200;
 
-const envelope = (field: number, message: Fields) => frameOf({ 1: 2, 2: statuses.ok, [field]: message });
+const envelope = (field: number, message: Fields) => frameOf({ 1: 2, 2: okStatus, [field]: message });
 /** Six characters of hex, typed by the user. */
 const encoding: Fields = { 1: 3, 2: 6 };
 export const codeLength = 6;

@@ -11,7 +11,7 @@ import { RpcSession } from "../../transport/rpc.ts";
 import type { ConnectionEnd } from "../../transport/sliced-connection.ts";
 import type { Address, PlatformHost } from "../platform.ts";
 import { inPem } from "./certificate.ts";
-import { refusedBeforeGreeting, refusedMessage } from "./failures.ts";
+import { refusedMessage } from "./failures.ts";
 import type { AndroidSecret } from "./memory.ts";
 import { features, framing, messages, ours, remote } from "./protocol.ts";
 
@@ -60,12 +60,7 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     this.#secret = secret;
     this.#platformHost = platformHost;
     this.#ready.promise.catch(() => {});
-    this.onEnd(() => {
-      clearTimeout(this.#grace);
-      this.#ready.reject(
-        this.isGreeted ? closedBeforeSending("closed the connection before it was ready") : refusedBeforeGreeting(),
-      );
-    });
+    this.onEnd(() => this.#ready.reject(closedBeforeSending("closed the connection before it was ready")));
   }
 
   /** A TV with another certificate is sent nothing, and nothing from it is read. */

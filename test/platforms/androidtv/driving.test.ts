@@ -44,6 +44,7 @@ describe("what a TV can do", () => {
       model: "Chromecast HD",
       access: "full",
     });
+    expect(one.target.memory.features).toBe(all);
     one.set.setVolume(0);
     const box = await line({ volume: { max: 0, level: 0 } });
     expect((await state(box)).volume).toBeNull();
@@ -124,6 +125,8 @@ test("volume is stepped, and muted once, whatever its scale", async () => {
   expect((await state(one)).volume).toEqual({ level: 22, muted: true });
   expect(one.set.keys.map(({ code }) => code)).toEqual([164, 24]);
   expect(one.told.states.at(-1)).toMatchObject({ volume: { level: 22, muted: true } });
+  one.set.setVolume(51);
+  await until("it is told", async () => (await state(one)).volume?.level === 100);
 });
 
 test("text is sent with the TV's last counters, a second time too", async () => {
