@@ -123,10 +123,10 @@ export class Discovery<D> {
         tries.push(attempt);
         return attempt.then(() => true);
       };
-      await inTurn(asked, ask, this.#stopped.signal);
-      return await Promise.any(tries);
-    } catch (error) {
-      throw error instanceof AggregateError ? mostInformative(error.errors) : error;
+      await inTurn(asked, ask);
+      return await Promise.any(tries).catch(({ errors }: AggregateError) => {
+        throw mostInformative(errors);
+      });
     } finally {
       found.abort(new ZapdError("device_error", "was recognized as another device"));
     }
@@ -197,19 +197,19 @@ export class Discovery<D> {
         askedAt = performance.now();
         probes.askAgain();
       }
-      void Promise.all(hosts.map((host) => this.#ask(host, probes)));
+      for (const host of hosts) void this.#ask(host, probes);
     });
     await Promise.all([
       searchSsdp({
         ...common,
-        targets: [...new Set(ssdp.map(({ query }) => query.target))],
+        targets: ssdp.map(({ query }) => query.target),
         onAnswer: (answer) => {
           for (const { platform, query } of ssdp) void probes.add(platform, query.read(answer));
         },
       }),
       browseMdns({
         ...common,
-        types: [...new Set(mdns.map(({ query }) => query.type))],
+        types: mdns.map(({ query }) => query.type),
         onService: (service) => {
           for (const { platform, query } of mdns)
             if (query.type === service.type) void probes.add(platform, query.read(service));
@@ -228,7 +228,7 @@ export class Discovery<D> {
       const { host, port } = splitHost(text);
       const address = await resolveHost(host);
       if (port === null) for (const one of platforms) void probes.add(one, { host: address, port: one.ports.control });
-      else await inTurn(platforms, (one) => probes.add(one, { host: address, port }), this.#stopped.signal);
+      else await inTurn(platforms, (one) => probes.add(one, { host: address, port }));
     } catch (error) {
       this.#deps.warn(`discovery.hosts: ${textOf(error)}`);
     }
@@ -236,11 +236,7 @@ export class Discovery<D> {
 }
 
 /** Asks one platform after the other until one has recognized its device; a slow one does not delay the next for long. */
-async function inTurn(
-  platforms: readonly Platform[],
-  ask: (platform: Platform) => Promise<boolean>,
-  stopped: AbortSignal,
-): Promise<void> {
+async function inTurn(platforms: readonly Platform[], ask: (platform: Platform) => Promise<boolean>): Promise<void> {
   let recognized = false;
   for (const platform of platforms) {
     const answered = new AbortController();
@@ -251,7 +247,7 @@ async function inTurn(
       .catch(() => {})
       .finally(() => answered.abort());
     await sleep(headStartMs, answered.signal).catch(() => {});
-    if (recognized || stopped.aborted) return;
+    if (recognized) return;
   }
 }
 

@@ -116,13 +116,30 @@ describe.skipIf(noSearches !== null).concurrent("a scan", () => {
   test("that is joined probes known addresses again: another device may be there by now", async () => {
     const { target } = await respond(at(1));
     let who = "before";
-    const { discovery, findings } = look([platformFor(target, async () => sightingOf(who))], { timeout_ms: 4_000 });
+    const identify = async ({ port }: Address) => sightingOf(`${who}-${port}`);
+    const config = { timeout_ms: 4_000, hosts: ["127.0.0.2:81"] };
+    const { discovery, findings } = look([platformFor(target, identify)], config);
     const first = discovery.scan();
-    await until("it is found", () => findings.length > 0);
+    await until("both are found", () => findings.length > 1);
     who = "after";
     await Bun.sleep(600);
     expect(discovery.scan()).toBe(first);
-    expect(await first).toEqual(["before", "after"]);
+    expect((await first).sort()).toEqual(["after-1", "after-81", "before-1", "before-81"]);
+  });
+
+  test("for a missing device is the one that has just begun, or asks again", async () => {
+    const { target, searches } = await respond(() => []);
+    const { discovery } = look([platformFor(target)]);
+    const first = discovery.scan();
+    expect(discovery.scanForMissing()).toBe(first);
+    await first;
+    expect(searches.length).toBeLessThan(5);
+    const second = discovery.scan();
+    await Bun.sleep(400);
+    expect(discovery.scanForMissing()).toBe(second);
+    const before = searches.length;
+    await second;
+    expect(searches.length - before).toBeGreaterThan(2);
   });
 
   test("that waits for its last answers is waited for when the daemon stops, though another has begun", async () => {
@@ -190,6 +207,7 @@ test("a service announced over mDNS is found by its platform's query, and identi
           type: "_zapd-test._tcp",
           read: (one) => (one.name === service.name ? { host: "127.0.0.1", port: one.port } : null),
         },
+        { over: "mdns", type: "_zapd-other._tcp", read: () => ({ host: "127.0.0.1", port: 1 }) },
       ],
       identify: async (address) => sightingOf(`set on ${address.port}`),
     });
@@ -246,6 +264,22 @@ describe("one address", () => {
     expect(await codeOf(discovery.probe("127.0.0.1", null, "third"))).toBe("invalid_payload");
     expect(await codeOf(discovery.probe("224.0.0.1", null, null))).toBe("invalid_host");
   });
+
+  test("is not probed where zapd itself listens, nor by the others once one has recognized its device", async () => {
+    let ended = false;
+    const slow = platformFor(
+      "",
+      (_, signal) =>
+        sleep(20_000, signal)
+          .finally(() => (ended = true))
+          .then(() => sightingOf("late")),
+      "slow",
+    );
+    const { discovery } = look([slow, platformFor("")], {}, ({ port }) => port === 7_272);
+    expect(await codeOf(discovery.probe("127.0.0.1", 7_272, null))).toBe("invalid_host");
+    await discovery.probe("127.0.0.1", 81, null);
+    await until("the slow one is ended", () => ended);
+  });
 });
 
 describe.concurrent("the course of things", () => {
@@ -279,6 +313,8 @@ describe.concurrent("the course of things", () => {
     expect(scans).toBe(1);
     config.interfaces = ["127.0.0.1"];
     await until("the network is searched", () => scans === 2);
+    await Bun.sleep(1_200);
+    expect(scans).toBe(2);
   });
 
   test("a device that is missed starts a scan, and a second one soon after does not", async () => {
