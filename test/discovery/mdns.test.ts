@@ -4,7 +4,7 @@ import dgram from "node:dgram";
 import { networkInterfaces } from "node:os";
 import type { DnsRecord } from "multicast-dns";
 import { Announcements } from "../../src/discovery/announcements.ts";
-import { browseMdns } from "../../src/discovery/mdns.ts";
+import { askMdns, browseMdns } from "../../src/discovery/mdns.ts";
 import { ScanWindow } from "../../src/discovery/window.ts";
 import type { MdnsService } from "../../src/platforms/platform.ts";
 import { nameOf, questionFor, record, response, serverOf, textOf } from "../support/mdns-packets.ts";
@@ -76,6 +76,19 @@ test("without a type, or without an interface, nothing is asked and nothing wait
   await browseMdns({ types: ["_x._tcp"], interfaces: [], window, onService: () => {}, onTrouble: () => {} });
   await window.over;
 });
+
+test("one host is asked for one service, and no other host may answer for it", async () => {
+  const announced = announce("zapd-test", { id: "set-1" });
+  const ask = (host: string, isIt = ({ name }: MdnsService) => name === announced.name, signal = neverAborted) =>
+    askMdns({ type: "_zapd-test._tcp", host, isIt, interfaces: [lo] }, signal);
+  try {
+    expect(await ask("127.0.0.1")).toMatchObject({ port: announced.port, txt: { id: "set-1" } });
+    const others = [ask("127.0.0.1", () => false), ask("192.0.2.7"), ask("127.0.0.1", undefined, AbortSignal.abort())];
+    expect(await Promise.all(others)).toEqual([null, null, null]);
+  } finally {
+    await announced.stop();
+  }
+}, 60_000);
 
 test("a service whose own name has dots is found from its name alone: the name is asked for as one label", async () => {
   const type = nameOf("_zapd-dots", "_tcp", "local");

@@ -100,6 +100,14 @@ describe("keys", () => {
     expect([one.set.keys, one.set.links]).toEqual([[], []]);
   });
 
+  test("that the TV gets as it hangs up are not confirmed", async () => {
+    const onEvent = ({ type }: { type: string }) => {
+      if (type === "key") void one.set.stop();
+    };
+    const one = await line({ onEvent });
+    expect(await failure(press(one, "home"))).toMatchObject({ code: "device_error", reason: "closed" });
+  });
+
   test("are not sent over a connection that may be dead", async () => {
     const one = await line({}, undefined, 400);
     await press(one, "home");

@@ -1,11 +1,14 @@
 /** Pairing by a code: what the set is told of it, what it is not, and whose certificate is shown to whom. */
 import { describe, expect, test } from "bun:test";
+import { connect, createServer } from "node:net";
 import { androidtv } from "../../../src/platforms/androidtv/adapter.ts";
+import type { AndroidSecret } from "../../../src/platforms/androidtv/memory.ts";
 import type { Pairing } from "../../../src/platforms/platform.ts";
 import { until } from "../../support/http-device.ts";
-import { platformHostOf } from "../../support/platform-host.ts";
+import { listening } from "../../support/listening.ts";
+import { keptSecret, platformHostOf } from "../../support/platform-host.ts";
 import { cleanups, failure, never, tidy } from "../harness.ts";
-import { line, startAndroid } from "./harness.ts";
+import { line, ours, startAndroid } from "./harness.ts";
 
 tidy();
 
@@ -72,4 +75,35 @@ test("zapd's certificate is not shown to another TV", async () => {
   const elsewhere = { ...one.target, port: other.ports.remote, ports: { pairing: other.ports.pairing } };
   const wrong = androidtv.pair?.(elsewhere, platformHostOf(), never);
   expect(await failure(wrong ?? Promise.resolve())).toMatchObject({ reason: "wrong_device" });
+});
+
+test("a TV that takes the place of one that has just shown who it is gets no message", async () => {
+  const one = await line({ paired: [ours] });
+  const other = await startAndroid({ name: "Other", paired: [ours] });
+  cleanups.push(() => other.stop());
+  const changing = async (which: "remote" | "pairing") => {
+    let taken = 0;
+    const server = createServer((client) => {
+      const device = connect((taken++ === 0 ? one.set : other).ports[which], one.set.host);
+      for (const socket of [client, device]) socket.on("error", () => {});
+      client.pipe(device).pipe(client);
+    });
+    const { port, stop } = await listening(server, one.set.host);
+    cleanups.push(stop);
+    return port;
+  };
+  const moved = { ...one.target, port: await changing("remote") };
+  const connection = androidtv.connect(moved, platformHostOf(), () => {});
+  cleanups.push(() => connection.close());
+  const pressed = connection.keys?.press("home", never) ?? Promise.resolve();
+  expect(await failure(pressed)).toMatchObject({ code: "device_unproven", reason: "wrong_device" });
+  const pairing = androidtv.pair?.(
+    { ...one.target, secret: keptSecret<AndroidSecret>(), ports: { pairing: await changing("pairing") } },
+    platformHostOf(),
+    never,
+  );
+  expect((await failure(pairing ?? Promise.resolve())).message).toBe(
+    "showed a certificate that cannot be used for pairing",
+  );
+  expect([other.keys, other.state.code]).toEqual([[], null]);
 });
