@@ -126,7 +126,7 @@ export class CastDevice {
   async #launch(session: CastSession, wanted: string, signal: AbortSignal): Promise<Confirmed> {
     for (const appId of idsOf(wanted)) {
       const answer = await session.askReceiver({ type: "LAUNCH", appId }, signal, launchTimeoutMs);
-      if (answer["type"] === "LAUNCH_ERROR" && answer["reason"] === "NOT_FOUND") continue;
+      if (answer["reason"] === "NOT_FOUND") continue;
       requireSuccess(answer, "launch the app");
       const isShown = () => session.receiver?.running?.ids.includes(appId) === true;
       return this.#waitFor(session, isShown, shownTimeoutMs, signal);

@@ -20,8 +20,10 @@ describe.concurrent("what a Cast device plays", () => {
   test("a file goes to the default receiver, launched if need be; its state is pushed", async () => {
     const { set, connection } = await room();
     await has(connection.media).play({ ...film, image: "http://192.0.2.1/film.jpg" }, never);
+    await has(connection.media).play({ ...film, url: "http://192.0.2.1/a.jpg", mime: "image/jpeg" }, never);
+    expect(set.commands.at(-1)?.content).toMatchObject({ media: { streamType: "NONE" } });
     await has(connection.media).play({ ...film, title: null }, never);
-    expect(doneTo(set)).toEqual(["LAUNCH", "LOAD", "LOAD"]);
+    expect(doneTo(set)).toEqual(["LAUNCH", "LOAD", "LOAD", "LOAD"]);
     expect(set.commands[1]?.content).toMatchObject({
       autoplay: true,
       media: {

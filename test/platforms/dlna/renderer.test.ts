@@ -49,6 +49,9 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     }
     await has(playback.seek?.bind(playback))(61_000, never);
     expect(Math.floor(((await state()).playback?.position_ms ?? 0) / 1_000)).toBe(61);
+    await has(playback.seek?.bind(playback))(3_000, never);
+    await has(connection.keys).press("rewind", never);
+    expect(set.state.positionMs).toBe(0);
     for (let round = 0; round < 2; round++) {
       await playback.do("play", never);
       expect((await state()).playback?.status).toBe("playing");
@@ -187,12 +190,13 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
     playback: { status: "playing", position_ms: null },
     volume: { level: null, muted: true },
   });
+  expect(await codeOf(has(line.connection.volume?.step)(1, never))).toBe("device_error");
   delete values["GetMute"];
   for (let press = 0; press < 2; press++) await has(line.connection.keys).press("mute", never);
   expect(muted).toEqual(["1", "0", "1"]);
   isSlow = true;
   const hurried = dlna.connect(line.target, platformHostOf({ timeout: 400 }), () => {});
-  await has(hurried.media).play({ ...film, mime: null }, never);
+  await has(hurried.media).play(film, never);
   expect(await codeOf(has(hurried.volume?.mute)(true, never))).toBe("device_timeout");
   hurried.close();
 });
@@ -321,5 +325,7 @@ test.concurrent("a renderer that plays and refuses to pause is not taken to play
   expect(await told("playing")).toBe("does not accept pause while it is playing");
   expect(await told("paused")).toBe("done");
   expect(await told(null)).toBe("is not playing anything");
+  const broken = { ...refusing("playing"), command: () => Promise.reject(new SoapFault("Pause", 500, 402, "")) };
+  await expect(controlPlayer(broken, "pause", never)).rejects.toMatchObject({ errorCode: 402 });
   expect(await told(null, false)).toBe("does not accept pause now, and does not report what it is playing");
 });
