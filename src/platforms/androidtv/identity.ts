@@ -13,7 +13,7 @@ export const serviceType = "_androidtvremote2._tcp";
 /** The instance name is the name of the device. */
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
-  if (host === null) return null;
+  if (service.type !== serviceType || host === null) return null;
   return { host, port: service.port, announced: { name: service.name } };
 }
 

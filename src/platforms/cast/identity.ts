@@ -18,7 +18,7 @@ const groupBit = 32;
 /** The name of the device is `fn`, not the instance name (1.4). */
 export function readService(service: MdnsService): Lead | null {
   const host = senderOf(service);
-  if (host === null) return null;
+  if (service.type !== serviceType || host === null) return null;
   return { host, port: service.port, announced: service.txt };
 }
 
