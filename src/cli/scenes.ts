@@ -42,7 +42,7 @@ async function callFor(word: string, context: Context): Promise<SceneCall> {
   if (!isFile) return { name: "runScene", given: { scene: word, body: more } };
   const source = word === "-" ? "the input" : word;
   const text = word === "-" ? await readStdin() : readSceneFile(word);
-  if (!/^\s*(?:\{|\[\s*\{)/.test(text)) {
+  if (!/^\s*(?:\{|\[\s*[{\]])/.test(text)) {
     if (text.length > sceneLength)
       throw new UsageError(`${source} is too large for a scene: TOML has ${sceneLength / 1024} KiB at most`);
     return { name: "runSteps", given: { body: { toml: text, ...more } } };

@@ -202,14 +202,15 @@ export class Discovery<D> {
     await Promise.all([
       searchSsdp({
         ...common,
-        targets: ssdp.map(({ query }) => query.target),
+        // Platforms may have one in common.
+        targets: [...new Set(ssdp.map(({ query }) => query.target))],
         onAnswer: (answer) => {
           for (const { platform, query } of ssdp) void probes.add(platform, query.read(answer));
         },
       }),
       browseMdns({
         ...common,
-        types: mdns.map(({ query }) => query.type),
+        types: [...new Set(mdns.map(({ query }) => query.type))],
         onService: (service) => {
           for (const { platform, query } of mdns)
             if (query.type === service.type) void probes.add(platform, query.read(service));
