@@ -140,15 +140,16 @@ export function newRecord(others: readonly NamedDevice[], id: string, discovered
   if (identity === "" || identity.length > maxText)
     throw new ZapdError("device_error", "reported no valid serial number");
   const now = new Date().toISOString();
-  const wanted =
-    facts.name ?? facts.model ?? (facts.manufacturer ? defaultName(facts.manufacturer, facts.kind) : platform);
+  const name = cleanText(facts.name);
+  const maker = cleanText(facts.manufacturer);
+  const wanted = name ?? cleanText(facts.model) ?? (maker ? defaultName(maker, facts.kind) : platform);
   return {
     id,
     platform,
     identity,
     name: uniqueName(wanted, others),
     named_by: "device",
-    name_on_device: cleanText(facts.name),
+    name_on_device: name,
     kind: facts.kind,
     manufacturer: null,
     model: null,

@@ -149,6 +149,8 @@ describe("the name", () => {
 
   test("is made of the model, or the platform, where the set has none", async () => {
     expect((await merge("1", { name: null, model: "4850X" })).name).toBe("4850X");
+    expect((await merge("3", { name: " \u202e", model: "43UF" })).name).toBe("43UF");
+    expect((await merge("4", { name: "", model: "\n", manufacturer: "TCL", kind: "tv" })).name).toBe("TCL TV");
     expect((await merge("2", { name: null })).name).toBe("fake");
   });
 
