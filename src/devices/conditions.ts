@@ -44,7 +44,7 @@ const parts: Readonly<Record<string, Part>> = {
     part: "volume",
     words: ["true", "false"],
     about: "muted:true",
-    holds: ({ volume }, word) => String(volume?.muted ?? null) === word,
+    holds: ({ volume }, word) => String(volume?.muted) === word,
   },
 };
 
