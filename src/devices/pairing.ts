@@ -113,8 +113,6 @@ export class EndpointPairing {
    */
   async pair(request: PairingRequest, signal: AbortSignal, foundAt?: FoundDevice): Promise<PairingStep | null> {
     const hasSecret = textsIn(request).length > 0;
-    // On probation a secret goes only to an address that the caller has named.
-    if (!foundAt && hasSecret) this.#endpoint.checkTrusted("pairing");
     const before = this.#current;
     if (before && !isMeant(before, foundAt, hasSecret)) throw this.#busy(before);
     if (!before && request.pin !== undefined && !request.begin) this.#throwLastFailure();
@@ -338,7 +336,6 @@ export class EndpointPairing {
     current.end.abort(error);
     const { step } = current;
     if (step) this.#deps.onPairing(this.#endpoint.id, { status: "failed", step, reason: reasonWord(reason) });
-    if (this.#current !== current) return;
     this.#current = undefined;
     if (current.isKeptOpen && hasReason(reason, "late", "cancelled", "denied"))
       this.#lastFailure = { error, at: performance.now() };
