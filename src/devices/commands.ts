@@ -106,9 +106,8 @@ export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
 
 /** Fails where nothing can be installed, before any of a package is read. */
 export function checkDeveloper(device: Device): void {
-  const activity = "installing the package";
-  device.requireCapability("dev", activity);
-  device.checkTrusted(activity);
+  device.requireCapability("dev");
+  device.checkTrusted();
 }
 
 /** The beginning of the error about a missing password. */
@@ -120,9 +119,8 @@ export async function installPackage(
   { password, params }: { readonly password?: string | undefined; readonly params?: DeepLink | undefined },
   turn: Turn,
 ): Promise<InstallResult> {
-  const activity = "installing the package";
   // Also before it is woken.
-  if (password === undefined) device.developerPassword(activity, installingOn);
+  if (password === undefined) device.developerPassword(installingOn);
   let hasStarted = false;
   const watched: Archive = {
     ...archive,
@@ -135,15 +133,15 @@ export async function installPackage(
     if (password !== undefined) await device.keepDeveloperPassword(password);
   };
   const installing = device.command(turn, {
-    activity,
+    activity: "installing the package",
     timeoutMs: limits.install,
     needs: "dev",
     changes: shownParts,
     callerTexts: Object.values(params ?? {}),
     hasStarted: () => hasStarted,
     work: async (connection, within) => {
-      device.checkTrusted(activity);
-      const used = password ?? device.developerPassword(activity, installingOn);
+      device.checkTrusted();
+      const used = password ?? device.developerPassword(installingOn);
       const options = { params, isOwn: password !== undefined };
       const installed = requireCapability(connection.dev, "dev").install(watched, used, within, options);
       return installed.catch((error: unknown) => {
@@ -177,15 +175,14 @@ export async function reloadPackage(device: Device, turn: Turn, params?: DeepLin
 }
 
 export function removePackage(device: Device, turn: Turn): Promise<void> {
-  const activity = "removing the package";
   return device.command(turn, {
-    activity,
+    activity: "removing the package",
     timeoutMs: limits.reload,
     needs: "dev",
     changes: shownParts,
     work: async (connection, within) => {
       const { remove } = requireCapability(connection.dev, "dev");
-      return requireCapability(remove, "dev")(device.developerPassword(activity, "Removing the package from"), within);
+      return requireCapability(remove, "dev")(device.developerPassword("Removing the package from"), within);
     },
   });
 }
@@ -204,13 +201,13 @@ export function readLogs(device: Device, cursor: string | null, signal: AbortSig
 /** Finds an app without asking the device; `null` where only its list of apps can tell. */
 function knownApp(device: Device, route: Route, wanted: string): App | null {
   const { id, platform } = route.endpoint;
-  device.requireCapability("launch", "launching an app");
+  device.requireCapability("launch");
   const found = findApp(wanted, device.catalog.apps(id) ?? [], platform);
   if (found) return found;
   if (!route.endpoint.description.has.has("apps")) {
     const known = findService(wanted, platform);
     if (known) return known;
-    throw withDeviceName(serviceNotFound(wanted, platform), device.record, "launching an app");
+    throw withDeviceName(serviceNotFound(wanted, platform), device.record);
   }
   return null;
 }
@@ -229,5 +226,5 @@ async function listedApp(device: Device, route: Route, wanted: string, turn: Tur
   const { apps: listed } = list;
   const app = findApp(wanted, listed, platform);
   if (app) return app;
-  throw withDeviceName(appNotFound(wanted, listed), device.record, "launching an app");
+  throw withDeviceName(appNotFound(wanted, listed), device.record);
 }

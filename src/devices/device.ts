@@ -157,11 +157,11 @@ export class Device {
   }
 
   /** Fails with `unsupported_operation` where it lacks a capability. */
-  requireCapability(capability: Capability, activity: string): void {
+  requireCapability(capability: Capability): void {
     try {
       this.preferredEndpoint(capability).requireCapability(capability);
     } catch (error) {
-      throw withDeviceName(error, this.record, activity);
+      throw withDeviceName(error, this.record);
     }
   }
 
@@ -482,7 +482,7 @@ export class Device {
     endpoint = this.endpointToPair(),
   ): Promise<PairingStep | null> {
     // The code or password is a secret: a device with any endpoint on probation gets none.
-    if (!foundAt && (request.pin ?? request.password) !== undefined) this.checkTrusted("pairing");
+    if (!foundAt && (request.pin ?? request.password) !== undefined) this.checkTrusted();
     this.#pairing = endpoint;
     try {
       const next = await this.#countAsUse(endpoint.pairing.pair(request, signal, foundAt));
@@ -499,8 +499,8 @@ export class Device {
   }
 
   /** Fails with `device_unproven` while any of its endpoints is on probation. */
-  checkTrusted(activity: string): void {
-    for (const endpoint of this.endpoints) endpoint.checkTrusted(activity);
+  checkTrusted(): void {
+    for (const endpoint of this.endpoints) endpoint.checkTrusted();
   }
 
   /** The user says that what answers at its address now is the device. */
@@ -515,8 +515,8 @@ export class Device {
    * The password of its developer mode: its own, once it has accepted one, or else the configured one. Fails with
    * `dev_password_missing`, whose text begins with `attempt` ("Installing on"), or with `device_unproven`.
    */
-  developerPassword(activity: string, attempt: string): string {
-    this.checkTrusted(activity);
+  developerPassword(attempt: string): string {
+    this.checkTrusted();
     const { credentials, config } = this.#deps;
     const own = credentials.developer(this.preferredEndpoint("dev").id).readAnyway()?.["password"];
     const password = own ?? config().dev.vendor_password;

@@ -371,9 +371,9 @@ export class Endpoint {
   }
 
   /** Fails with `device_unproven` while it is on probation. */
-  checkTrusted(activity: string): void {
+  checkTrusted(): void {
     const doubt = this.#deps.trust.doubt(this.record);
-    if (doubt) throw withDeviceName(doubt, this.record, activity);
+    if (doubt) throw withDeviceName(doubt, this.record);
   }
 
   #handleEvent(event: DeviceEvent): void {

@@ -46,10 +46,10 @@ export function fillHint(hint: string | undefined, { name, host, port, canWake }
 }
 
 /** Puts the device's name before an adapter's predicate and into its hint, and the activity after it. */
-export function withDeviceName(error: unknown, subject: Subject, activity: string): unknown {
+export function withDeviceName(error: unknown, subject: Subject, activity?: string): unknown {
   if (!isPredicate(error)) return error;
   const saysActivity = !codesWithActivity.has(error.code) || hasReason(error, "no_effect");
-  const suffix = saysActivity ? "" : ` while ${activity}`;
+  const suffix = activity === undefined || saysActivity ? "" : ` while ${activity}`;
   const isNonsense = hasCode(error, "device_error") && hasReason(error, "protocol", "closed");
   const hint = fillHint(error.hint ?? (isNonsense ? nonsenseHint : undefined), subject);
   return error.reworded(`${subject.name} ${error.message}${suffix}`, { namesDevice: true, hint });

@@ -31,7 +31,7 @@ export async function appIcon(
   const apps = await listApps(device, signal);
   // Only listed apps count: a word that looks like a platform id is no app here.
   const known = findApp(app, apps, { isAppId: () => false });
-  if (!known) throw withDeviceName(appNotFound(app, apps), device.record, "reading an icon");
+  if (!known) throw withDeviceName(appNotFound(app, apps), device.record);
   const key = JSON.stringify([id, known.platform_id, known.version ?? ""]);
   const path = join(cache, `${createHash("sha256").update(key).digest("hex").slice(0, 32)}.icon`);
   const kept = cachedIcon(path);
@@ -63,14 +63,18 @@ export function artwork(device: Device, signal: AbortSignal): Promise<CheckedPic
 }
 
 export function screenshot(device: Device, signal: AbortSignal): Promise<CheckedPicture> {
-  const activity = "taking a picture of its screen";
-  const password = () => device.developerPassword(activity, "Taking a picture of the screen of");
+  const password = () => device.developerPassword("Taking a picture of the screen of");
   const work = checked(
     "picture of its screen",
     (one, within) => requireCapability(one.screenshot, "screenshot")(within, password),
     pictureBytes.screenshot,
   );
-  return device.read("screenshot", signal, { activity, timeoutMs, needs: "screenshot", work });
+  return device.read("screenshot", signal, {
+    activity: "taking a picture of its screen",
+    timeoutMs,
+    needs: "screenshot",
+    work,
+  });
 }
 
 /** Reads a picture and checks its format; `what` is the word for it in errors. */

@@ -325,8 +325,8 @@ class Check {
     this.#report(path, first.message + others, (first.hint ?? "Use a device that can") + among);
   }
 
-  #require(path: Path, common: Common, capability: Capability, doing: string): void {
-    this.#requireAll(path, common, (device) => device.requireCapability(capability, doing));
+  #require(path: Path, common: Common, capability: Capability): void {
+    this.#requireAll(path, common, (device) => device.requireCapability(capability));
   }
 
   /** Checks a body by the schema of its operation. `isTable`: the step has it field by field. */
@@ -350,7 +350,7 @@ class Check {
         const { app, params = step.params } = launch;
         if (launch.params && step.params)
           this.#report([...path, "params"], "cannot be combined with the params of launch", "Leave one of them out");
-        this.#require(at, common, "launch", "launching an app");
+        this.#require(at, common, "launch");
         const hasEffect = params === undefined ? showsApp(app) : undefined;
         const command = this.#command(at, "launchApp", { app, ...(params && { params }) }, isTable);
         return { ...act, does: shorten(`launch ${app}`), commands: [command], hasEffect };
@@ -359,7 +359,7 @@ class Check {
         const change = typeof step.volume === "object" ? step.volume : { level: step.volume };
         const { level, step: by, muted } = change;
         const needed = level === undefined && by === undefined ? "mute" : "volume";
-        this.#require(at, common, needed, "setting the volume");
+        this.#require(at, common, needed);
         const command = this.#command(at, "setVolume", change, isTable);
         const parts = [
           level === undefined ? [] : `volume ${level}`,
@@ -380,20 +380,20 @@ class Check {
       }
       case "input": {
         const { input = "" } = step;
-        this.#require(at, common, "inputs", "showing an input");
+        this.#require(at, common, "inputs");
         const hasEffect = (state: State) => isInput(state, input) && !isPowerOff(state.power);
         const command = this.#command(at, "selectInput", { input });
         return { ...act, does: shorten(`show ${input}`), commands: [command], hasEffect };
       }
       case "play": {
         const media = typeof step.play === "object" ? step.play : { url: step.play ?? "" };
-        this.#require(at, common, "media", "playing a file");
+        this.#require(at, common, "media");
         const named = media.title ?? (URL.canParse(media.url) ? new URL(media.url).pathname.split("/").at(-1) : "");
         const command = this.#command(at, "playMedia", media, isTable);
         return { ...act, does: shorten(`play ${named || "a file"}`), commands: [command] };
       }
       case "notify": {
-        this.#require(at, common, "notify", "showing a message");
+        this.#require(at, common, "notify");
         const command = this.#command(at, "notify", { message: step.notify });
         return { ...act, does: "show a message", commands: [command] };
       }
@@ -429,7 +429,7 @@ class Check {
     common: Common,
     word: string,
   ): { readonly conditions: readonly Condition[]; readonly does: string } {
-    this.#require(path, common, "state", "reading its state");
+    this.#require(path, common, "state");
     const texts =
       typeof raw === "object" && !Array.isArray(raw)
         ? Object.entries(raw).map(([part, value]) => ({ text: `${part}:${value}`, at: [...path, part] }))
