@@ -146,9 +146,11 @@ export function standingWhenPaired({ standing, ...here }: Place, at: Address, no
   const seen_at = new Date(now).toISOString();
   const left = [here, ...(standing.former ? [standing.former] : [])].map((one) => ({ ...one, seen_at }));
   const { former: _left, ...rest } = standing;
+  // Strange hardware at the address that it leaves is not its own.
+  const doubt = isSameAddress(here, at) ? standing.probation : undefined;
   return {
     ...rest,
-    probation: standing.probation ?? { reason: "moved", since: seen_at },
+    probation: doubt ?? { reason: "moved", since: seen_at },
     rivals: [...standing.rivals, ...left].filter((one) => !isSameAddress(one, at)),
   };
 }
@@ -189,9 +191,7 @@ function withHardware(at: Place, { reportedMacs, macOf }: Observation, now: numb
   const { standing } = at;
   if (isStrangeMac(mac, standing, reportedMacs)) return { ...at, standing: standingWithStrangeMac(standing, mac, now) };
   const isTrusted = !standing.probation && !standing.former;
-  return isTrusted && !standing.macs.includes(mac)
-    ? { ...at, standing: { ...standing, macs: withMac(standing.macs, mac) } }
-    : at;
+  return isTrusted ? { ...at, standing: { ...standing, macs: withMac(standing.macs, mac) } } : at;
 }
 
 function withMac(macs: readonly string[], mac: string | null | undefined): readonly string[] {

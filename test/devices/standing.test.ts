@@ -137,11 +137,19 @@ describe("probation", () => {
   test("lasts for a day from the last sight of a rival, and a clock that was set back does not end it", () => {
     let place = after(atHome, away, [home, away]);
     place = after(place, away, [home, away], { now: start + 20 * hour });
+    expect(place.standing.rivals).toHaveLength(1);
     expect(reason(place, start + 30 * hour)).toBe("rival");
     expect(reason(place, start + 43 * hour)).toBe("rival");
     expect(reason(place, start + 44 * hour)).toBeUndefined();
     expect(reason(place, start - 1_000 * hour)).toBe("rival");
     expect(withoutExpired(place.standing, start + 44 * hour)).toEqual(initialStanding);
+  });
+
+  test("goes with a device that moves on, also without secrets", () => {
+    const met = after(atHome, away, [home, away], { hasSecrets: false });
+    const moved = after(met, away, [away], { hasSecrets: false });
+    expect([where(moved), reason(moved)]).toEqual([away, "moved"]);
+    expect(otherAddresses(moved.standing, start)).toEqual([home]);
   });
 
   test("ends with trust; a rival that was dismissed is none while the trusted address answers, another one is", () => {
@@ -160,15 +168,22 @@ describe("probation", () => {
     const doubted = after(atHome, away, [home, away]);
     const standing = standingWhenPaired(doubted, away, start);
     expect(probationAt(standing, start)).toBeDefined();
+    expect(standing.rivals).toMatchObject([home]);
+    expect(standingWhenPaired(after(atHome, away, [away]), third, start).former).toBeUndefined();
     const believed = { ...away, standing: standingWhenTrusted({ ...away, standing }, null) };
     expect(after(believed, home, [home, away])).toEqual(believed);
   });
 
-  test("keeps a bounded list of rivals, however many answer", () => {
-    let place = atHome;
-    for (let port = 10; port < 60; port++) place = after(place, { ...home, port }, [home, { ...home, port }]);
+  test("keeps a bounded list of rivals, however many answer, of those dismissed, and of hardware", () => {
+    let [place, trusted] = [atHome, atHome];
+    for (let port = 10; port < 60; port++) {
+      const met = [home, { ...home, port }];
+      place = after(place, { ...home, port }, met);
+      trusted = { ...home, standing: standingWhenTrusted(after(trusted, null, met), `0a:00:00:00:00:${port}`) };
+    }
     expect(place.standing.rivals).toHaveLength(4);
     expect(where(place)).toEqual(home);
+    expect([trusted.standing.dismissed.length, trusted.standing.macs.length]).toEqual([16, 16]);
   });
 });
 
@@ -194,8 +209,23 @@ describe("the neighbour table", () => {
     const believed = { ...home, standing: standingWhenTrusted(doubted, other) };
     expect(reason(after(believed, home, [home], { reportedMacs: [own], ...shows(other) }))).toBeUndefined();
     const late = start + probationMs;
-    const later = after(doubted, home, [home], { reportedMacs: [own], now: late, ...shows(other) });
+    const seen = { reportedMacs: [own], ...shows(other) };
+    const again = after(doubted, home, [home], { now: start + hour, ...seen });
+    const later = after(again, home, [home], { now: late, ...seen });
     expect(reason(later, late)).toBeUndefined();
+  });
+
+  test("teaches nothing of a device that is doubted or has moved, nor where it is paired elsewhere", () => {
+    const doubted = after(atHome, home, [home], { reportedMacs: [own], ...shows(other) });
+    const paired = standingWhenPaired(doubted, away, start);
+    expect(standingWhenTrusted({ ...away, standing: paired }, null).macs).toEqual([]);
+    const pairedHere = standingWhenPaired(doubted, home, start);
+    expect(standingWhenTrusted({ ...home, standing: pairedHere }, null).macs).toEqual([other]);
+    const met = after(atHome, away, [home, away]);
+    expect(after(met, home, [home], shows(own)).standing.macs).toEqual([]);
+    const moved = after(atHome, away, [away], { hasSecrets: false, ...shows(own) });
+    expect(moved.standing.macs).toEqual([]);
+    expect(reason(after(doubted, away, [home, away]))).toBe("rival");
   });
 
   test("is no reason any more once the user has trusted the device, though it is read again before that is saved", async () => {
