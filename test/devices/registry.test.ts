@@ -112,13 +112,15 @@ describe("a device that is seen", () => {
     expect(there.record.id).not.toBe(known.id);
   });
 
-  test("T29 on probation is joined with others by the hardware ids that it had before", async () => {
-    const withId = (id: `uuid:${string}`) =>
-      registry.merge({ ...found("1"), sighting: { ...sightingOf("1"), ids: [id] } });
-    const { record } = await withId("uuid:before");
+  test("T29 on probation keeps its name, its MAC addresses, and the hardware ids by which it is joined with others", async () => {
+    const withId = (id: `uuid:${string}`, facts: Partial<Facts>) =>
+      registry.merge({ ...found("1"), sighting: { ...sightingOf("1", facts), ids: [id] } });
+    const { record } = await withId("uuid:before", { name: "TV", macs: ["02:00:00:00:00:01"] });
     const probation = { reason: "moved", since: "2026-01-01T00:00:00.000Z" } as const;
     await registry.setStanding(record.id, () => ({ ...initialStanding, probation }));
-    expect((await withId("uuid:now")).record.hardware_ids).toEqual(["uuid:before"]);
+    const doubted = (await withId("uuid:now", { name: "Other", macs: ["02:00:00:00:00:02"] })).record;
+    const { name, name_on_device, macs, hardware_ids } = record;
+    expect(doubted).toMatchObject({ name, name_on_device, macs, hardware_ids });
   });
 
   test("with texts of any length and any characters is kept within bounds", async () => {
