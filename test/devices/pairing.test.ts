@@ -7,6 +7,7 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import type { PairingRequest } from "../../src/devices/pairing.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import type { Paired, Pairing } from "../../src/platforms/platform.ts";
+import { sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
@@ -88,8 +89,12 @@ const willing = () => {
 describe("a pairing that is accepted at the set", () => {
   test("that needs no user is done when it begins", async () => {
     willing();
+    await device().state(neverAborted);
+    house.set.closed.length = 0;
     expect(await pair({ begin: true })).toBeNull();
     expect(access()).toBe("full");
+    // The connection that was open has no secret, or the old one.
+    expect(house.set.closed).toEqual(["closed"]);
   });
 
   test("of a device that was off shows that it may be on by now", async () => {
@@ -236,6 +241,17 @@ describe("a pairing by a code", () => {
     expect(await failure(pair({ pin: "4F21A9" }))).toStartWith("device_busy");
     gate.resolve(given);
     expect(await first).toBeNull();
+  });
+
+  test("T29 goes to the address that its caller has named, and to no other that is being paired", async () => {
+    const address = { host: "192.0.2.9", port: 9 };
+    const foundAt = { platform: "fake", sighting: sightingOf("1"), address };
+    const pairThere = (request: PairingRequest) => device().pair(request, neverAborted, foundAt);
+    await pairThere({ begin: true });
+    const busy = "device_busy: TV is already being paired at 192.0.2.9:9";
+    expect(await failure(pair({ pin: "4F21A9" }))).toBe(busy);
+    expect(last().entered).toEqual([]);
+    expect(await pairThere({ pin: "4F21A9" })).toBeNull();
   });
 });
 
