@@ -189,6 +189,13 @@ describe("a key that is kept down", () => {
     await pass(600);
     expect(set.sent).toHaveLength(length);
     expect(set.presses.held).toBeUndefined();
+    // Also where the repeat with which it began was the last.
+    for (let repeat = 0; repeat < 3; repeat++) {
+      set.press("down", false);
+      await settle();
+    }
+    await pass(200);
+    expect(set.sent.slice(length)).toEqual(["a down", "a down", "a down down", "a down up"]);
   });
 
   test("is held with the first repeat where the terminal says that it is one, until it says that it is up", async () => {
@@ -197,8 +204,8 @@ describe("a key that is kept down", () => {
     set.press("down", true);
     await settle();
     expect(set.sent).toEqual(["a down", "a down down"]);
-    // Whose repeats are slow is not let go meanwhile.
-    await pass(350);
+    // Whose repeats are slow, or one of them late, is not let go meanwhile.
+    await pass(950);
     set.press("down", true);
     expect(set.presses.held).toBe("down");
     set.presses.release("up");
@@ -209,6 +216,11 @@ describe("a key that is kept down", () => {
     set.press("down", false);
     await settle();
     expect(set.sent.at(-1)).toBe("a down");
+    // The end that the hold before would have had ends no other.
+    await pass(500);
+    set.press("down", true);
+    await pass(600);
+    expect(set.presses.held).toBe("down");
   });
 
   test("is let go for another, before that is pressed", async () => {

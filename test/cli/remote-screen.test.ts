@@ -76,11 +76,14 @@ describe("the screen", () => {
       /m mute/.test(mute),
     ]).toEqual([false, true, true]);
     expect(mute.split("\n").at(-4)).toBe(" Tab next set  ? help  q quit");
+    expect(has({ keys: ["channel-up", "channel-down"], capabilities: ["keys"] })).toContain("PgUp PgDn channel");
     // One without keys is driven by what else it can.
     const renderer = has({ keys: [], capabilities: ["state", "volume", "mute", "playback", "seek"], kind: "player" });
     for (const shown of ["+ louder", "- softer", "m mute", "Space play/pause", ". 30 s on", "0-9 volume"])
       expect(renderer).toContain(shown);
     expect(/h home|power|Enter/.test(renderer)).toBe(false);
+    const player = { ...livingRoom, keys: [], capabilities: ["playback" as const] };
+    expect(shown(driving({ mode: { name: "help" } }, { device: player })).join("\n")).not.toContain("held");
     expect(shown(driving({ current: bedroom.id })).join("\n")).not.toContain("channel");
   });
 
@@ -105,7 +108,13 @@ describe("the screen", () => {
     expect(shown(driving({}, { device: strange }))[1]).toBe(" not paired");
     expect(shown(driving({}, { state: null }))[1]).toBe(" on");
     expect(shown(driving({}, { state: null, device: { ...livingRoom, power: "unknown" } }))[1]).toBe(" …");
-    const nobody = shown(driving({ devices: [], current: null }));
+    expect(shown(driving({}, { device: { ...livingRoom, status: "offline", last_seen: null } }))[1]).toBe(
+      " does not answer · p turns it on",
+    );
+    const empty = { devices: [], current: null };
+    expect(shown(driving({ ...empty, isDisconnected: true }))[1]).toBe(" the daemon does not answer; trying again …");
+    expect(shown(driving({ ...empty, mode: { name: "help" } })).join("\n")).toContain("any key back");
+    const nobody = shown(driving(empty));
     expect(nobody.slice(0, 5).join("\n")).toContain("no device is known yet");
     expect(nobody.join("\n")).toContain("zapd add 192.168.1.40");
   });
@@ -148,8 +157,12 @@ describe("the screen", () => {
       "/ apps  ? help  q quit",
       "",
     ]);
-    const help = shown(driving({ mode: { name: "help" } }));
-    expect([help[3], help[5], help[16], help.at(-4)]).toEqual([
+    const isDrawn = (columns: number, rows: number) => shown(driving(), { columns, rows }).join("").includes("╭");
+    expect([isDrawn(40, 24), isDrawn(80, 12), isDrawn(60, 20)]).toEqual([false, false, true]);
+    expect(shown(driving(), { columns: 30, rows: 7 }).at(-1)).toBe("");
+    expect(shown(driving(), { columns: 30, rows: 7 }).join("\n")).not.toContain("? help");
+    const help = shown(driving({ mode: { name: "help" } }), { rows: 20 });
+    expect([help[3], help[5], help[16], help.at(-2)]).toEqual([
       " ↑      up                        i      info",
       " Enter  select                    PgUp   channel up",
       " -      softer                    ↑ …    held: repeats until released",
@@ -165,6 +178,7 @@ describe("the screen", () => {
     expect(lines.filter((line) => line.includes("▸"))).toEqual([" ▸ App 45"]);
     expect(lines.at(-1)).toMatch(/^ \/ +Enter launches · Esc leaves$/);
     expect(shown(driving({ mode })).join("\n")).toContain("reading its apps …");
+    expect(shown(driving({ mode, lists: { [`apps ${livingRoom.id}`]: [] } }))[3]).toBe(" the device lists no apps");
     const none = driving({ mode: { ...mode, filter: "zz" }, lists });
     expect(shown(none).join("\n")).toContain('no app matches "zz"');
   });
@@ -179,7 +193,17 @@ describe("the screen", () => {
     expect(shown(driving({ mode: { name: "help" } })).join("\n")).toContain("quit, as do Esc and Ctrl-C");
   });
 
-  test("without colour keeps bold and faint, and without Unicode is ASCII", () => {
+  test("shows a press for a moment, and a failure in red; without colour keeps bold and faint, and without Unicode is ASCII", () => {
+    const pressed = (pressedInput: string) =>
+      render(driving({ pressedInput }), usual)
+        .join("\n")
+        .match(/\x1b\[7m[^\x1b]*/g);
+    expect(["h", "page-up", "page-down"].map(pressed)).toEqual([
+      ["\x1b[7mh"],
+      ["\x1b[7mPgUp PgDn"],
+      ["\x1b[7mPgUp PgDn"],
+    ]);
+    expect(render(driving({ notice: { text: "no", isFailure: true } }), usual).join("")).toContain("\x1b[31mno");
     const lost = render(driving({ isDisconnected: true }), { ...usual, colour: false });
     expect(lost.join("")).not.toMatch(/\x1b\[3\dm/);
     expect(lost.join("")).toContain("\x1b[1mLiving Room");

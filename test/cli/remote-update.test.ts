@@ -78,12 +78,17 @@ describe("keys", () => {
       [{ muted: true }, null],
       [{ do: "pause" }, null],
     ]);
-    const asked = (state: State, ...inputs: string[]) => sent(after(driving({}, { device, state }), ...inputs).effects);
+    const asked = (state: State | null, ...inputs: string[]) =>
+      sent(after(driving({}, { device, state }), ...inputs).effects);
     expect(asked({ ...playing(new Date(now), { status: "paused" }), volume: null }, "m", " ")).toEqual([
       [{ muted: true }, null],
       [{ do: "play" }, null],
     ]);
     expect(asked(state({ volume: { level: 18, muted: true } }), "m")).toEqual([[{ muted: false }, null]]);
+    expect(asked(null, "m", " ")).toEqual([
+      [{ muted: true }, null],
+      [{ do: "play" }, null],
+    ]);
     expect(keysIn(after(bare({ keys: ["power-off"] }), "p").effects)).toEqual(["power-off"]);
     // The daemon says why it has no such key.
     expect(keysIn(after(quiet, "h").effects)).toEqual(["home"]);
@@ -92,7 +97,8 @@ describe("keys", () => {
   test("power turns a set on that is off or silent, and toggles one that is not", () => {
     const off = driving({}, { state: state({ power: "standby" }) });
     const silent = bare({ status: "offline" });
-    expect([off, silent].map((model) => keysIn(after(model, "p").effects))).toEqual([["power-on"], ["power-on"]]);
+    const unread = driving({}, { device: { ...livingRoom, power: "off" }, state: null });
+    for (const model of [off, silent, unread]) expect(keysIn(after(model, "p").effects)).toEqual(["power-on"]);
     expect(after(off, "p").model.notice?.text).toContain("turning it on");
     expect(after(off, "h").model.notice).toBeNull();
     // Bedroom cannot be turned on: its own power key is all there is.
@@ -136,6 +142,8 @@ describe("keys", () => {
     expect(sent(after(film({ position_ms: 1_879_000 }), ".").effects)).toMatchObject([
       [{ position_ms: 1_880_000 }, null],
     ]);
+    const endless = after(film({ position_ms: 1_879_000, duration_ms: null }), ".");
+    expect(sent(endless.effects)).toEqual([[{ do: "seek", position_ms: 1_915_000 }, null]]);
     expect(after(driving({}, { state: null }), ".").effects).toEqual([]);
     const idle = after(driving(), ".");
     expect([idle.effects, idle.model.notice?.text]).toEqual([[], "Living Room is not playing anything that can seek"]);
@@ -242,7 +250,7 @@ describe("a picker", () => {
     expect([at("end"), at("end", "up"), at("end", "home"), at("page-down", "page-up")]).toMatchObject(
       [3, 2, 0, 0].map((at) => ({ at, filter: "" })),
     );
-    expect([at("ctrl-l"), at("escape")]).toMatchObject([{ name: "pick" }, { name: "keys" }]);
+    expect([at("ctrl-l"), at("left"), at("escape")]).toEqual([open.mode, open.mode, { name: "keys" }]);
   });
 
   test("has inputs and channels as well, each from its own list", () => {

@@ -69,7 +69,7 @@ function stateLine(model: Model, view: DeviceView, now: Date): Line {
 /** The bottom lines: the commands of the remote, then the notice or the input line. */
 function footer(model: Model, width: number, rows: number): Line[] {
   const inputLine = promptLine(model, width);
-  const lines = noticeLines(model, width, rows >= 20 ? 3 : 1);
+  const lines = noticeLines(model, width, rows >= 20 && model.mode.name !== "help" ? 3 : 1);
   if (inputLine) return [...(model.notice ? lines.filter((line) => line.length > 0) : []), inputLine];
   return rows < 8 ? lines : [commandLine(model, width), ...lines];
 }
@@ -230,12 +230,9 @@ function items(model: Model, view: DeviceView): Line[] {
 
 type Shown = ReturnType<typeof availableBindings>[number];
 
-/** The keys of this device; channel up and down as one. */
+/** The keys of this device; channel up and down, of which no device has one alone, as one. */
 function drawnKeys(view: DeviceView): readonly Shown[] {
-  const shown = availableBindings(view);
-  const hasBoth = ["page-up", "page-down"].every((input) => shown.some((one) => one.input === input));
-  if (!hasBoth) return shown;
-  return shown
+  return availableBindings(view)
     .filter(({ input }) => input !== "page-down")
     .map((one) => (one.input === "page-up" ? { ...one, cap: "PgUp PgDn", word: "channel" } : one));
 }

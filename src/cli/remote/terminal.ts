@@ -242,7 +242,7 @@ const token = new RegExp(
     String.raw`\x1b[^[O\]P_\x1b]`,
     String.raw`(?<character>[^\x1b])`,
   ].join("|"),
-  "suy",
+  "gsuy",
 );
 
 /** Reads the keys of a chunk, which follows what was pending. A lone Esc stays pending until `flush`. */
@@ -250,12 +250,9 @@ export function decode(pending: string, chunk: string): Decoded {
   const text = pending + chunk;
   const inputs: Input[] = [];
   let read = 0;
-  for (;;) {
-    token.lastIndex = read;
-    const found = token.exec(text);
-    if (!found) break;
-    read = token.lastIndex;
-    inputs.push(...inputOf(found.groups ?? {}));
+  for (const { 0: matched, groups = {} } of text.matchAll(token)) {
+    read += matched.length;
+    inputs.push(...inputOf(groups));
   }
   const rest = text.slice(read);
   if (rest.length <= maxPending) return { inputs, pending: rest };
