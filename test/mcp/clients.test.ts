@@ -30,7 +30,9 @@ describe("where each client looks", () => {
     expect(added.map((one) => [one.file, one.wasThere])).toEqual([[join(home(), file), false]]);
     expect(read(file)).toEqual({ [section]: { zapd: { type: "stdio", command: "/usr/bin/zapd", args: ["mcp"] } } });
     expect(statSync(join(home(), file)).mode & 0o777).toBe(0o600);
+    const { ino } = statSync(join(home(), file));
     expect((await add(client, platform)).map(({ wasThere }) => wasThere)).toEqual([true]);
+    expect(statSync(join(home(), file)).ino).toBe(ino);
   });
 
   test("of the two Claude clients each that is installed gets the entry", async () => {

@@ -111,6 +111,28 @@ test("a changed state is told by id and by name, as clients encode it who expand
   changes.subscribe((uri) => told.push(uri));
   await until("all is told", () => told.length >= 3);
   expect(told).toEqual(["d1", "Kid's%20Room", "Kid%27s%20Room"].map((word) => `zapd://devices/${word}/state`));
+  // The events have ended, and are followed anew for whoever comes later.
+  changes.subscribe((uri) => told.push(uri));
+  await until("it is told again", () => told.length > 3);
+});
+
+test("the events are followed while anybody listens, and by nobody once they are closed", () => {
+  const followed: AbortSignal[] = [];
+  const changes = new ResourceChanges(async function* (signal) {
+    followed.push(signal);
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    yield* [];
+  });
+  const ended = () => followed.map(({ aborted }) => aborted);
+  const [leave, leaveToo] = [changes.subscribe(() => {}), changes.subscribe(() => {})];
+  leave();
+  expect(ended()).toEqual([false]);
+  leaveToo();
+  changes.subscribe(() => {});
+  expect(ended()).toEqual([true, false]);
+  changes.close();
+  changes.subscribe(() => {});
+  expect(ended()).toEqual([true, true]);
 });
 
 test("a subscription is kept, also where an earlier one ends only after it has begun", async () => {

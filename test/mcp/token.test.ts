@@ -2,7 +2,7 @@
 import { beforeEach, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { isBearer, mcpToken, tokenFile } from "../../src/mcp/token.ts";
+import { isBearer, mcpToken, renewToken, tokenFile } from "../../src/mcp/token.ts";
 import { folderForEach } from "../support/folder.ts";
 
 const folder = folderForEach();
@@ -16,6 +16,13 @@ test("it is created once, also by simultaneous calls, and leaves no temporary fi
   expect(new Set(all).size).toBe(1);
   expect(all[0]).toMatch(/^[\w-]{43}$/);
   expect(readdirSync(state)).toEqual(["mcp.token"]);
+});
+
+test("another one replaces it, and is made where there was none", async () => {
+  const token = await renewToken(state);
+  expect(await mcpToken(state)).toBe(token);
+  expect(await renewToken(state)).not.toBe(token);
+  expect(await mcpToken(state)).not.toBe(token);
 });
 
 test("T35 a file that others could read or have written, a link, and what is no token let nobody in", async () => {
