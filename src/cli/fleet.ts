@@ -86,7 +86,6 @@ async function run(context: Context, words: readonly string[]): Promise<number> 
 }
 
 async function key(context: Context, words: readonly string[]): Promise<number> {
-  if (words.length === 0) throw new UsageError("which key?");
   if (words.length > 1)
     throw new UsageError("one key at a time; for several: zapd fleet run keys KEY KEY --label LABEL");
   return runOnSelected(context, requestOf(["key", ...words]), defaultTimeoutMs);
