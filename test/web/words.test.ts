@@ -1,6 +1,7 @@
 /** What the page says of a device in words. */
 import { expect, test } from "bun:test";
-import type { Device, State } from "../../src/api/client-types.ts";
+import type { Device, Followed, State } from "../../src/api/client-types.ts";
+import { lineOf } from "../../src/web/views/activity-words.ts";
 import { discoverySummary, displayStatusOf, formatTime, withLocalTimes } from "../../src/web/words.ts";
 
 const device = (parts: Partial<Device>) =>
@@ -39,4 +40,17 @@ test("times of the daemon are those of a clock here", () => {
   expect(withLocalTimes(`ci has it until ${until} (nightly)`)).toBe(
     `ci has it until ${formatTime(new Date(until), false)} (nightly)`,
   );
+});
+
+test("what has happened to a device is told in words, and what only zapd itself is concerned with is left out", () => {
+  const told = (event: object) => lineOf(event as Followed)?.text ?? null;
+  const changed = (...fields: string[]) =>
+    told({ type: "device.changed", device: { host: "192.0.2.7", status: "online" }, changed: fields });
+  expect(
+    [["name"], ["host"], ["labels"], ["name", "labels"], ["host", "status"], ["used"]].map((one) => changed(...one)),
+  ).toEqual([...["renamed", "now at 192.0.2.7", "labels: none", "changed: its name, its labels", "answers", null]]);
+  const pairing = { type: "pairing.changed", status: "failed" };
+  expect(["protocol", "later", undefined].map((reason) => told({ ...pairing, reason }))).toEqual([
+    ...["not paired: zapd did not understand its answer", "not paired: later", "not paired"],
+  ]);
 });

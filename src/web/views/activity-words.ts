@@ -1,5 +1,6 @@
 /** Events in words, one line each. */
 import type { Followed } from "../../api/client-types.ts";
+import type { PairingReason } from "../../api/errors.ts";
 import type { EventOf } from "../../api/events.ts";
 import type { Failure } from "../calls.ts";
 import type { IconName } from "../ui/icon.tsx";
@@ -102,13 +103,12 @@ const fieldWords: Readonly<Record<string, string>> = {
 };
 
 function changedDevice({ device, changed }: EventOf<"device.changed">): Line | null {
-  const [only] = changed;
-  if (changed.length === 1 && only === "name") return line("pencil", "renamed");
-  if (changed.length === 1 && only === "host") return line("info", `now at ${device.host}`);
+  const only = changed.length === 1 ? changed[0] : undefined;
+  if (only === "name") return line("pencil", "renamed");
+  if (only === "host") return line("info", `now at ${device.host}`);
   if (changed.includes("status"))
     return device.status === "online" ? line("plug", "answers") : line("circle-alert", "does not answer");
-  if (changed.includes("labels") && changed.length === 1)
-    return line("tag", `labels: ${device.labels?.join(", ") || "none"}`);
+  if (only === "labels") return line("tag", `labels: ${device.labels?.join(", ") || "none"}`);
   const known = changed.flatMap((field) => fieldWords[field] ?? []);
   return known.length > 0 ? line("info", `changed: ${known.join(", ")}`) : null;
 }
@@ -177,7 +177,8 @@ const reasonWords: Readonly<Record<string, string>> = {
   busy: "somebody else is pairing the device",
   cancelled: "it was cancelled",
   closed: "the device ended the pairing",
-};
+  protocol: "zapd did not understand its answer",
+} satisfies Record<PairingReason, string>;
 
 function pairingText({ status, step, reason }: EventOf<"pairing.changed">): string {
   if (status === "paired") return "paired";
