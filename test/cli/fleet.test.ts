@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import net from "node:net";
 import { ZapdError } from "../../src/api/errors.ts";
 import { stateLine, withLease } from "../../src/cli/fleet.ts";
+import { requestOf } from "../../src/cli/fleet-words.ts";
 import { parseWords } from "../../src/cli/words.ts";
 import { listening } from "../support/listening.ts";
 import { runZapd } from "./program.ts";
@@ -35,6 +36,51 @@ test("a negative number among the words stays in its place", () => {
   const options = { device: { type: "string", short: "d" } } as const;
   const { positionals, values } = parseWords("run notify -15 -d all is -5 today -- -3".split(" "), options, true);
   expect([positionals.join(" "), values["device"]]).toEqual(["run notify -15 is -5 today -3", "all"]);
+});
+
+test("the words for one device are a request for many, or it is said what is missing or too much", () => {
+  const asked = (line: string) => {
+    const { op, args } = requestOf(line.split(" "));
+    return [op, ...Object.values(args)];
+  };
+  expect(["key home", "keys up up", "text a b", "on", "power off", "mute off"].map(asked)).toEqual([
+    ...[
+      ["press_key", "home"],
+      ["press_keys", ["up", "up"]],
+      ["press_key", "literal:a b"],
+    ],
+    ...[
+      ["press_key", "power-on"],
+      ["press_key", "power-off"],
+      ["set_volume", false],
+    ],
+  ]);
+  expect(
+    ["launch netflix", "launch x id=1", "stop", "volume 20", "volume -5", "pause", "notify it is"].map(asked),
+  ).toEqual([
+    ...[["launch_app", "netflix"], ["launch_app", "x", { id: "1" }], ["stop_app"]],
+    ...[
+      ["set_volume", 20],
+      ["set_volume", -5],
+      ["control_playback", "pause"],
+      ["notify", "it is"],
+    ],
+  ]);
+  for (const [line, why] of Object.entries({
+    key: "which key?",
+    "key ": "which key?",
+    "input a b": "one input only: put a name with spaces in quotes",
+    keys: "which keys?",
+    text: "which text?",
+    launch: "which app?",
+    "stop now": "it takes no further words",
+    "power maybe": '"maybe" is neither on nor off',
+    "volume loud": "give a level from 0 to 100, or a step such as +5 or -5",
+    notify: "which message?",
+    toString: '"toString" is not a command for many devices',
+    lanch: "Did you mean launch?",
+  }))
+    expect(() => asked(line)).toThrow(why);
 });
 
 for (const [what, accepts] of [
