@@ -70,7 +70,7 @@ async function build(outfile: string, other: Pick<Bun.CompileBuildOptions, "targ
   await Bun.build({
     entrypoints: [resolve(root, main)],
     root,
-    ...{ target: "bun", format: "esm", minify: true, bytecode: true, bytecodeDepth: 2, splitting: true, plugins: [lean] },
+    target: "bun", format: "esm", minify: true, bytecode: true, bytecodeDepth: 2, splitting: true, plugins: [lean],
     compile: { outfile, jitPolicy: 100, autoloadDotenv: false, autoloadBunfig: false, ...other },
   });
   return outfile;

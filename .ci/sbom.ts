@@ -21,7 +21,7 @@ export function sbomOf(name: string, version: string, lock: Lockfile, runtime: s
   const bun = lock.packages["node_modules/bun"];
   const components = [...packages, ...(bun ? [componentOf("bun", { ...bun, version: runtime })] : [])];
   const document = {
-    ...{ bomFormat: "CycloneDX", specVersion: "1.6", version: 1 },
+    bomFormat: "CycloneDX", specVersion: "1.6", version: 1,
     metadata: { component: { type: "application", name, version, "bom-ref": `${name}@${version}` } },
     components: components.toSorted((one, other) => (one.purl < other.purl ? -1 : 1)),
   };
@@ -32,7 +32,7 @@ function componentOf(name: string, { version, license, integrity = "" }: Locked)
   const purl = `pkg:npm/${name.replace("@", "%40")}@${version}`;
   const hash = Buffer.from(integrity.replace(/^sha512-/, ""), "base64").toString("hex");
   return {
-    ...{ type: "library", name, version, purl, "bom-ref": purl },
+    type: "library", name, version, purl, "bom-ref": purl,
     licenses: [/ (OR|AND) /.test(license ?? "") ? { expression: license } : { license: { id: license } }],
     hashes: [{ alg: "SHA-512", content: hash }],
   };

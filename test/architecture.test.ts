@@ -17,11 +17,9 @@ interface Layer {
 /** From the bottom to the top; DESIGN.md 4: "imports go one way". */
 const layers: readonly Layer[] = [
   {
-    ...{
-      name: "words",
-      files: /^src\/(api\/errors|system\/[\w-]+|runtime\/[\w-]+)\.ts$/,
-      uses: [],
-    },
+    name: "words",
+    files: /^src\/(api\/errors|system\/[\w-]+|runtime\/[\w-]+)\.ts$/,
+    uses: [],
     why: "errors, logs, files and the runtime know nothing of televisions",
   },
   {
@@ -102,47 +100,37 @@ const layers: readonly Layer[] = [
     why: "it asks what platforms tell it to ask, and knows none",
   },
   {
-    ...{
-      name: "devices",
-      files: /^src\/devices\//,
-      uses: ["words", "contract", "operation-routes", "api", "discovery"],
-      knows: ["config"],
-    },
+    name: "devices",
+    files: /^src\/devices\//,
+    uses: ["words", "contract", "operation-routes", "api", "discovery"],
+    knows: ["config"],
     why: "it gets its platforms, its config and its discovery as arguments",
   },
   {
-    ...{
-      name: "scenes",
-      files: /^src\/scenes\//,
-      uses: ["words", "contract", "config", "operation-routes", "api", "devices"],
-    },
+    name: "scenes",
+    files: /^src\/scenes\//,
+    uses: ["words", "contract", "config", "operation-routes", "api", "devices"],
     why: "a scene is checked against the devices, and asks for each step as a caller of the API would",
   },
   {
-    ...{
-      name: "routes",
-      files: /^src\/server\/(?!app\.ts)/,
-      uses: ["words", "contract", "config", "operation-routes", "api", "document", "devices", "scenes"],
-    },
+    name: "routes",
+    files: /^src\/server\/(?!app\.ts)/,
+    uses: ["words", "contract", "config", "operation-routes", "api", "document", "devices", "scenes"],
     knows: ["app"],
     why: "a route parses, calls and answers",
   },
   {
-    ...{
-      name: "doctor",
-      files: /^src\/doctor\//,
-      uses: ["words", "contract", "config", "operation-routes", "client", "mqtt", "discovery"],
-    },
+    name: "doctor",
+    files: /^src\/doctor\//,
+    uses: ["words", "contract", "config", "operation-routes", "client", "mqtt", "discovery"],
     knows: ["api"],
     why: "it looks for what is in the way, from inside the daemon or before there is one, and asks as a client",
   },
   {
-    ...{
-      name: "app",
-      files: /^src\/server\/app\.ts$/,
-      uses: ["api", "routes"],
-      knows: ["words", "config", "client", "devices"],
-    },
+    name: "app",
+    files: /^src\/server\/app\.ts$/,
+    uses: ["api", "routes"],
+    knows: ["words", "config", "client", "devices"],
     why: "the app is a value: it joins routes, and is given what they work with",
   },
   {
@@ -410,5 +398,13 @@ test("no platform opens a socket: what it talks over is in src/transport", () =>
         ? [`${path} calls`]
         : []),
     ]);
+  expect(wrong).toEqual([]);
+});
+
+test("no literal is spread where its parts can stand, to steer the formatter", () => {
+  const spread = /^\s*\.\.\.(?:\{|\{.*\}|\[.*\]),?$/;
+  const wrong = [...sources, ...sourcesIn("test")].flatMap(({ path, code }) =>
+    code.split("\n").flatMap((line) => (spread.test(line) ? [`${path}: ${line.trim()}`] : [])),
+  );
   expect(wrong).toEqual([]);
 });

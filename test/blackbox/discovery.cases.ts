@@ -17,7 +17,9 @@ let daemon = await startTestDaemon({
 });
 let tv = await WiredRoku.start({ name: "Zirbelstube/Ost 100%" });
 const stick = await WiredRoku.start({
-  ...{ kind: "stick", name: "Stick", style: { close: "said" } },
+  kind: "stick",
+  name: "Stick",
+  style: { close: "said" },
   facts: { "user-device-name": "", "friendly-device-name": "Stick (friendly)" },
 });
 let tvSsdp = await announce(tv);

@@ -16,8 +16,16 @@ const tv = await startRoku({ serial: "ZBMODE000001", name: "Küche “TV” • 
 test("enabled: it is known by all that it says of itself, and withholds nothing", async () => {
   const device = await add(daemon, tv);
   expect(device).toMatchObject({
-    ...{ name: "Küche “TV” • été", platform: "roku", kind: "tv", serial: tv.serial, host: tv.host },
-    ...{ manufacturer: "Norwood", mac: tv.identity.mac, status: "online", access: "full", is_default: true },
+    name: "Küche “TV” • été",
+    platform: "roku",
+    kind: "tv",
+    serial: tv.serial,
+    host: tv.host,
+    manufacturer: "Norwood",
+    mac: tv.identity.mac,
+    status: "online",
+    access: "full",
+    is_default: true,
     software_version: expect.stringMatching(/^14\.6\.4/),
     capabilities: expect.arrayContaining(["state", "apps", "launch", "stop", "keys", "text", "dev", "power_on"]),
     withheld: [],

@@ -20,8 +20,14 @@ async function plugIn(
 ): Promise<{ set: SamsungSimulator; id: string }> {
   const set = await startSimulator(
     createSamsungSimulator({
-      ...{ name, host: freeHost(), securePort: 0, plainPort: 0, rendererPort: 0, ssdp: false },
-      ...{ promptMs: 50, bootMs: 200 },
+      name,
+      host: freeHost(),
+      securePort: 0,
+      plainPort: 0,
+      rendererPort: 0,
+      ssdp: false,
+      promptMs: 50,
+      bootMs: 200,
       // The daemon's clock runs faster than the set's.
       traits: { keyMs: 0, ...traits },
       ...options,

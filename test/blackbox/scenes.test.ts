@@ -361,8 +361,14 @@ describe("files", () => {
       "[[steps]]",
       'name = "a"',
       'key = "up"',
-      ...["[[steps]]", "wait_sm = 5", "wait_ms = 5", "[[steps]]", "parallel = [", "  { key = 'up' },"],
-      ...["  { keys = ['up', { key = 'down', repeat = 99 }] },", "]"],
+      "[[steps]]",
+      "wait_sm = 5",
+      "wait_ms = 5",
+      "[[steps]]",
+      "parallel = [",
+      "  { key = 'up' },",
+      "  { keys = ['up', { key = 'down', repeat = 99 }] },",
+      "]",
     ];
     write("wrong.toml", lines.join("\n"));
     const { status, body } = await daemon.api("POST", "/scenes/wrong");

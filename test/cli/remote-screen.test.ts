@@ -188,7 +188,9 @@ describe("the screen", () => {
     expect(shown(driving({ mode }), { columns: 30 }).at(-1)).toBe(`text ${"x".repeat(21)}end `);
     const level = { name: "line", what: "volume", text: "12" } as const;
     expect(shown(driving({ mode: level, notice: { text: "no", isFailure: true } })).slice(-3)).toEqual([
-      ...["", " no", expect.stringMatching(/^ volume 12 +Enter sets it · Esc cancels$/)],
+      "",
+      " no",
+      expect.stringMatching(/^ volume 12 +Enter sets it · Esc cancels$/),
     ]);
     expect(shown(driving({ mode: { name: "help" } })).join("\n")).toContain("quit, as do Esc and Ctrl-C");
   });

@@ -414,12 +414,10 @@ describe("T35 what the user keeps in the state folder", () => {
     mkdirSync(join(uploads, `${form}2.zip`));
     writeFileSync(join(uploads, `${form}2.zip`, "x"), "x");
     for (const name of [
-      ...[
-        ".notes.txt.12-0badcafe.tmp",
-        ".devices.json.tmp",
-        ".devices.json.12-XYZ.tmp",
-        "devices.json.12-0badcafe.tmp",
-      ],
+      ".notes.txt.12-0badcafe.tmp",
+      ".devices.json.tmp",
+      ".devices.json.12-XYZ.tmp",
+      "devices.json.12-0badcafe.tmp",
       "devices.json.corrupt-mine",
       "devices.json.old",
       "notes.txt",

@@ -78,9 +78,28 @@ describe("invalid bodies, on every route that reads one", () => {
   const routes = reading.map(routeOf);
   const mayLackOne = new Set(reading.filter((operation) => "optionalBody" in operation).map(routeOf));
   const bodies: readonly unknown[] = [
-    ...["{", "}", '{"key":"home"', '{"key":"home",}', "{'key':'home'}", '{"key":"home"} x', "key=home", "NaN"],
-    ...["undefined", '{"key":"home"}{"key":"home"}', '{"key":\u0001}', '"\ud800"', "\0", "// x\n{}"],
-    ...[Buffer.from('{"key":"h\xffme"}', "latin1"), "null", "true", "1", '"home"', "[]", '[{"key":"home"}]', "[null]"],
+    "{",
+    "}",
+    '{"key":"home"',
+    '{"key":"home",}',
+    "{'key':'home'}",
+    '{"key":"home"} x',
+    "key=home",
+    "NaN",
+    "undefined",
+    '{"key":"home"}{"key":"home"}',
+    '{"key":\u0001}',
+    '"\ud800"',
+    "\0",
+    "// x\n{}",
+    Buffer.from('{"key":"h\xffme"}', "latin1"),
+    "null",
+    "true",
+    "1",
+    '"home"',
+    "[]",
+    '[{"key":"home"}]',
+    "[null]",
   ];
   test.each(routes)("%s", async (route) => {
     for (const body of bodies) await refused(route, body, payload);

@@ -48,9 +48,11 @@ test("what has happened to a device is told in words, and what only zapd itself 
     told({ type: "device.changed", device: { host: "192.0.2.7", status: "online" }, changed: fields });
   expect(
     [["name"], ["host"], ["labels"], ["name", "labels"], ["host", "status"], ["used"]].map((one) => changed(...one)),
-  ).toEqual([...["renamed", "now at 192.0.2.7", "labels: none", "changed: its name, its labels", "answers", null]]);
+  ).toEqual(["renamed", "now at 192.0.2.7", "labels: none", "changed: its name, its labels", "answers", null]);
   const pairing = { type: "pairing.changed", status: "failed" };
   expect(["protocol", "later", undefined].map((reason) => told({ ...pairing, reason }))).toEqual([
-    ...["not paired: zapd did not understand its answer", "not paired: later", "not paired"],
+    "not paired: zapd did not understand its answer",
+    "not paired: later",
+    "not paired",
   ]);
 });

@@ -175,13 +175,10 @@ export const player: Methods = {
   }),
   "Player.Open": method(
     {
-      item: either(
-        ...[only("file", text), only("path", text), only("channelid", integer(1)), only("directory", text)],
-        {
-          type: "object",
-          properties: { playlistid: integer(0, 2), position: integer(0) },
-        },
-      ),
+      item: either(only("file", text), only("path", text), only("channelid", integer(1)), only("directory", text), {
+        type: "object",
+        properties: { playlistid: integer(0, 2), position: integer(0) },
+      }),
       options: anything,
     },
     (model, { item }) => openItem(model, item),

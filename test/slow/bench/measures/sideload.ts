@@ -76,12 +76,10 @@ async function measure(stage: Stage): Promise<Row[]> {
       note: "a package is received and checked whole before the set sees its first byte: on loopback, where receiving takes as long as sending, the ratio shows it; over the link of a real set it does not",
     },
     {
-      ...{
-        measure: 9,
-        what: `sideload ${name}, peak memory`,
-        limit: 0,
-        how: "the daemon's peak minus its memory before",
-      },
+      measure: 9,
+      what: `sideload ${name}, peak memory`,
+      limit: 0,
+      how: "the daemon's peak minus its memory before",
       figure: spreadOf(of(most, "memory_mb")),
       must: { at: "most", value: 24, unit: "MB" },
       growth: growth((at) => median(of(at, "memory_mb"))),
