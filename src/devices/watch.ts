@@ -78,9 +78,7 @@ export class Watch {
     if (mustRetry) this.#failures = 0;
     if (isFirst || mustRetry) {
       this.#hasRead = false;
-      // Also where a poll that began before is under way: this one follows it.
-      this.#isHinted = true;
-      this.#schedule(0);
+      this.#pollNow();
     }
     return () => {
       if (waits) this.#waiting--;
@@ -122,7 +120,7 @@ export class Watch {
 
   /** The device may answer again: polls it at once. */
   deviceReappeared(): void {
-    if (this.#subscribers > 0 && this.#failures > 0) this.#schedule(0);
+    if (this.#subscribers > 0 && this.#failures > 0) this.#pollNow();
   }
 
   stop(): void {
@@ -130,6 +128,12 @@ export class Watch {
     this.#timer = undefined;
     this.#burst = undefined;
     this.#isHinted = false;
+  }
+
+  /** Polls at once; where a poll is under way, right after it. */
+  #pollNow(): void {
+    this.#isHinted = true;
+    this.#schedule(0);
   }
 
   #schedule(ms: number): void {

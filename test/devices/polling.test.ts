@@ -144,21 +144,34 @@ test("after a command, what it can change is polled, sooner at first, until the 
   expect(await sleeper.pass(150)).toEqual(["all"]);
 });
 
-test("who comes while a poll for others is under way does not wait for the next one", async () => {
+test("who comes, or a device that appears again, while a poll is under way does not wait for the next one", async () => {
   const looks: string[] = [];
-  const first = Promise.withResolvers<void>();
-  const poll: PollTarget["poll"] = (parts) =>
-    looks.push(parts?.join("+") ?? "all") === 1 ? first.promise : Promise.resolve();
+  let polling = Promise.withResolvers<void>();
+  const poll: PollTarget["poll"] = (parts) => {
+    looks.push(parts?.join("+") ?? "all");
+    return polling.promise;
+  };
   const watch = new Watch({ state: idle, access: "full", pushes: new Set(), poll }, () => 0.5);
-  watch.subscribe()();
   const leave = watch.subscribe();
   await letPass(50);
   leave();
   watch.subscribe();
   await letPass(50);
-  first.resolve();
+  const silent = Promise.withResolvers<void>();
+  polling.resolve();
+  polling = silent;
   await letPass(150);
   expect(looks).toEqual(["all", "all"]);
+  silent.reject(new ZapdError("device_unreachable", "did not answer"));
+  polling = Promise.withResolvers<void>();
+  const last = polling;
+  await letPass(2_050);
+  expect(looks).toEqual(["all", "all", "all"]);
+  watch.deviceReappeared();
+  await letPass(50);
+  last.reject(new ZapdError("device_unreachable", "did not answer"));
+  await letPass(150);
+  expect(looks).toEqual(["all", "all", "all", "all"]);
   watch.stop();
 });
 

@@ -249,8 +249,11 @@ export class AndroidTv {
     const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
       session.begin(messages.key(code, keyDirections.short));
-      // One that refuses the key may hang up.
-      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) return session.requireTaken();
+      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) {
+        // One that refuses the key and hangs up is on.
+        if (session.state.isOn === true) session.requireTaken();
+        return;
+      }
     }
     throw noEffect("accepted the power-off key, but still reports that it is on");
   }
