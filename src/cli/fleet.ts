@@ -69,7 +69,9 @@ async function printDevices(context: Context, words: readonly string[], states: 
       return exits.ok;
     }
     if (devices.length > 0) context.print(states ? devices.map(stateLine).join("\n") : deviceTable(devices, context));
-    const among = selectsAll(selection) ? sites : [...new Set(devices.map(({ site }) => site))];
+    // A site that was named is one of them without a device, too.
+    const isAmong = (one: FleetSite) => one.site === selection.site || devices.some(({ site }) => site === one);
+    const among = selectsAll(selection) ? sites : sites.filter(isAmong);
     context.say(printable(summaryOf(among, devices)));
     if (sites.length === 0) context.say(noSites);
     return exits.ok;

@@ -98,6 +98,7 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     expect([rows[1]?.at(-1), stderr, status]).toEqual(["lobby,at=bar", "3 devices, 2 sites\n", 0]);
     expect((await fleet("ls", "--label", "at=lab")).stderr).toBe("2 devices, 1 site\n");
     expect((await fleet("ls", "-d", "Right")).stderr).toBe("1 device, 1 site\n");
+    expect((await fleet("ls", "-d", "Nobody", "--site", "bar")).stderr).toBe("0 devices, 1 site\n");
     const told = await fleet("state", "--label", "at=lab", "--json");
     const { data } = JSON.parse(told.stdout);
     expect(data.devices.map((one: { site: string; device: { name: string } }) => [one.site, one.device.name])).toEqual([

@@ -3,6 +3,7 @@ import { beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pages } from "../readme/sections.ts";
+import { zapdWords } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { root, sourcesIn } from "../support/sources.ts";
 
@@ -76,7 +77,7 @@ async function statusOf(words: readonly string[]): Promise<number> {
   const more = atHome.test(words.join(" ")) ? help : ["--socket", "/nowhere/zapd.sock"];
   // Neither the broker nor the daemon exists.
   const broker = words[0] === "fleet" ? ["--broker", "mqtt://127.0.0.1:9"] : [];
-  const ended = Bun.spawn([process.execPath, join(root, "src/main.ts"), ...more, ...words, ...broker], {
+  const ended = Bun.spawn([...zapdWords(), ...more, ...words, ...broker], {
     cwd: folder,
     stdin: "ignore",
     stdout: "ignore",
@@ -93,7 +94,7 @@ const environment = { PATH: process.env["PATH"] ?? "", HOME: folder, VISUAL: "tr
 async function isName([command = "", verb, ...more]: readonly string[]): Promise<boolean> {
   if (more.length > 0) return false;
   if (verb === undefined) return (await statusOf(["help", command])) === 0;
-  const offered = Bun.spawn([process.execPath, join(root, "src/main.ts"), "__complete", command, ""], {
+  const offered = Bun.spawn([...zapdWords(), "__complete", command, ""], {
     cwd: folder,
     stdin: "ignore",
     stdout: "pipe",
@@ -106,7 +107,7 @@ async function isName([command = "", verb, ...more]: readonly string[]): Promise
 /** Whether a word is a verb ("zapd remembers"), and no mistyped command. */
 async function isVerb(word: string): Promise<boolean> {
   if (!/^[a-z]{4,}s$/.test(word)) return false;
-  const asked = Bun.spawn([process.execPath, join(root, "src/main.ts"), word], {
+  const asked = Bun.spawn([...zapdWords(), word], {
     cwd: folder,
     stdin: "ignore",
     stdout: "ignore",

@@ -2,11 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
-import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type RealKodi, startRealKodi, whyNoKodi } from "../support/real-kodi.ts";
 import { saidBy } from "../support/said.ts";
-import { root } from "../support/sources.ts";
 
 const missing = whyNoKodi();
 if (missing !== null) process.stderr.write(`skipped: a file that a real Kodi plays: ${missing}\n`);
@@ -27,7 +26,8 @@ afterAll(async () => {
 
 function zapd(...words: string[]): { child: ChildProcess; said(): string; ended: Promise<number | null> } {
   const env = { ...process.env, ZAPD_SOCKET: join(daemon.stateFolder, "zapd.sock") };
-  const child = spawn(process.execPath, [join(root, "src/main.ts"), ...words, "-d", "Cinema"], { env });
+  const [program = "", ...first] = zapdWords();
+  const child = spawn(program, [...first, ...words, "-d", "Cinema"], { env });
   const said = saidBy(child);
   return { child, said: () => said.stderr, ended: new Promise((resolve) => child.on("exit", (code) => resolve(code))) };
 }

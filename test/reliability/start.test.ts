@@ -14,12 +14,12 @@ import {
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { currentRuntime } from "../src/runtime/runtime.ts";
-import { createRokuSimulator } from "../src/simulators/roku.ts";
-import { damage } from "./reliability/damage.ts";
-import { freePort, programWords, startTestDaemon, straysIn, type TestDaemon } from "./support/daemon.ts";
-import { unfinishedIn } from "./support/folder.ts";
-import { until } from "./support/http-device.ts";
+import { currentRuntime } from "../../src/runtime/runtime.ts";
+import { createRokuSimulator } from "../../src/simulators/roku.ts";
+import { freePort, programWords, startTestDaemon, straysIn, type TestDaemon } from "../support/daemon.ts";
+import { unfinishedIn } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
+import { damage } from "./damage.ts";
 
 let folder = "";
 const running: ChildProcess[] = [];

@@ -4,9 +4,9 @@ import { execFile } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { consoleBlocks, shows } from "../cli/script.ts";
+import { pageText } from "../readme/sections.ts";
 import { type Demo, startDemo } from "../support/demo.ts";
-import { pageText } from "./sections.ts";
+import { consoleBlocks, shows } from "./script.ts";
 
 /** Its sets run under Deno too. */
 const demos = await Promise.all([startDemo(), startDemo({}, "deno")]);
