@@ -131,8 +131,9 @@ class PlayingSince {
   }
 
   isNew(state: Partial<PlatformState>): boolean {
-    this.#isPlaying = isPlaying(state);
-    this.#hasChanged ||= !this.#isPlaying || this.#differs(state);
+    // A file that is still loading may yet fail to.
+    this.#isPlaying = state.playback?.status === "playing";
+    this.#hasChanged ||= !isPlaying(state) || this.#differs(state);
     return this.#isPlaying && this.#hasChanged;
   }
 

@@ -456,7 +456,7 @@ const playMedia = tool({
     return command(context, device, wait_ms, {
       act: (api, options) => api.playMedia({ ...options, body }),
       // Where something was playing before, only the API knows the new file from it.
-      shows: (_, before) => (state) => before !== null && !isPlaying(before) && isPlaying(state),
+      shows: (_, before) => (state) => before !== null && !isPlaying(before) && state.playback?.status === "playing",
       describe: ({ device }) => `${device.name} was told to play ${body.title ?? body.url}`,
     });
   },

@@ -48,6 +48,8 @@ async function confirmedOf(before: PlatformState, ...after: PlatformState[]) {
 test.concurrent.each<readonly [string, boolean | null, readonly [PlatformState, ...PlatformState[]]]>([
   ["nothing played before", true, [idle, playing()]],
   ["nothing plays after it", false, [idle, idle]],
+  ["it loads, and then plays", true, [idle, playing({ status: "buffering" }), playing()]],
+  ["it loads, and then nothing plays", false, [idle, playing({ status: "buffering" }), idle]],
   ["the old file plays on", false, [film, playing({ title: "Film", position_ms: 61_000, duration_ms: 90_000 })]],
   ["the old file plays on, and then the new one", true, [film, film, playing({ title: "Other", position_ms: 0 })]],
   ["the old file ends, and nothing plays", false, [film, film, idle]],
