@@ -12,9 +12,11 @@ export const noPopupHint = `If it showed no request: on the TV, ${manager} > Acc
 export const notPaired = () =>
   pairingRequired("accepts no keys and no text: it is not paired with zapd", pairHint, "connect");
 export const accessRevoked = () => pairingRequired("no longer accepts the pairing with zapd", deniedHint);
-/** The TV gave a token, but neither accepts nor refuses it: it shows its prompt again. */
-export const promptedAgain = () =>
-  pairingRequired("asks with every connection whether zapd may control it", promptHint);
+/** The TV shows its prompt: again where it gave a token, else perhaps for the first time. */
+export const prompted = (hasToken: boolean) =>
+  hasToken
+    ? pairingRequired("asks with every connection whether zapd may control it", promptHint)
+    : pairingRequired("asks on its screen whether zapd may control it", `${pairHint}. If it asks again: ${promptHint}`);
 
 /** The TV accepted the connection, and does not know the message of a key (3.2; tavicu/homebridge-samsung-tizen#225, #479). */
 export function takesNoKeys(): DeviceError {

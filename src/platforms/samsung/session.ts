@@ -11,7 +11,7 @@ import { WebSocketRpc } from "../../transport/rpc.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.ts";
 import { Prompts, turningOffOrStarting } from "../prompts.ts";
-import { accessRevoked, notPaired, promptedAgain, takesNoKeys, tooManyClients } from "./failures.ts";
+import { accessRevoked, notPaired, prompted, takesNoKeys, tooManyClients } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
 import { isSecure, type Rest } from "./rest.ts";
@@ -207,7 +207,7 @@ export function remoteOf(
   async function open(signal: AbortSignal, ended: (end: { retry: false }) => void) {
     const { secret } = target;
     if (isSecure(target) && !secret.read()?.token) throw notPaired();
-    if (prompts.isLeftAlone) throw promptedAgain();
+    if (prompts.isLeftAlone) throw prompted(isSecure(target));
     if (performance.now() - tooManyClientsAt < tooManyClientsMs) throw tooManyClients();
     const { power, facts, memory } = await rest.info(signal);
     const isAsleep = power === "standby";
@@ -260,7 +260,7 @@ export function remoteOf(
     if (admission === null && isAsleep) throw inStandby();
     // The prompt is on the screen, and closes with the connection.
     prompts.shown();
-    throw promptedAgain();
+    throw prompted(isSecure(target));
   }
 
   const reconnecting = new ReconnectingSession<RemoteSession>({

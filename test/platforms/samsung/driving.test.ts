@@ -199,6 +199,16 @@ describe("prompts and deadlines", () => {
     expect(one.kept()).not.toBeNull();
   });
 
+  test("a TV of 2016 that was never paired asks at the first key, and is not said to ask every time", async () => {
+    const one = await line({ year: 2016, tokens: [], prompt: "wait" }, undefined, 800);
+    for (let round = 0; round < 2; round++) {
+      const { message, hint } = await failure(press(one, "home"));
+      expect([message.includes("every"), hint]).toEqual([false, expect.stringMatching(/^Run zapd pair/)]);
+    }
+    await until("it is gone", () => one.set.received.prompts.length > 0);
+    expect(one.set.received.prompts).toEqual(["cancelled"]);
+  });
+
   test("a TV in standby that says nothing over its connection has shown no request, and is woken by a packet", async () => {
     const one = await line({ traits: { silent: true } }, undefined, 800);
     await one.set.powerOff();
