@@ -18,7 +18,7 @@ export const prompted = (hasToken: boolean) =>
     ? pairingRequired("asks with every connection whether zapd may control it", promptHint)
     : pairingRequired("asks on its screen whether zapd may control it", `${pairHint}. If it asks again: ${promptHint}`);
 
-/** The TV accepted the connection, and does not know the message of a key (3.2; tavicu/homebridge-samsung-tizen#225, #479). */
+/** The TV accepted the connection, and answered it or a key with an error (3.2; tavicu/homebridge-samsung-tizen#225, #479). */
 export function takesNoKeys(): DeviceError {
   return new DeviceError("device_refused", "accepts the connection, but no keys and no text", {
     phase: "answered",

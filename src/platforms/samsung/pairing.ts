@@ -6,10 +6,10 @@ import { hasReason, inStandby, pairingFailed, type ZapdError } from "../../api/e
 import { stopwatch } from "../../system/clock.ts";
 import { type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
 import { closedDuringPairing } from "../prompts.ts";
-import { deniedHint, noPopupHint, promptHint, tooManyClientsHint } from "./failures.ts";
+import { deniedHint, noPopupHint, promptHint, takesNoKeys, tooManyClientsHint } from "./failures.ts";
 import { requestInfoAt } from "./identity.ts";
 import type { SamsungMemory, SamsungSecret, SamsungTarget } from "./memory.ts";
-import { encrypted, type Info } from "./protocol.ts";
+import type { Info } from "./protocol.ts";
 import { isSecure, requireIdentity } from "./rest.ts";
 import { RemoteSession } from "./session.ts";
 
@@ -52,7 +52,7 @@ async function awaitConsent(
     const admission = await session.admission(signal);
     if (admission.by === "unauthorized") throw denied(elapsed());
     if (admission.by === "timeOut") throw expired(elapsed());
-    if (admission.by === "error") throw encrypted();
+    if (admission.by === "error") throw takesNoKeys();
     const { token = null } = admission;
     const { fingerprint } = session;
     if (memory.token && token === null)

@@ -74,7 +74,7 @@ function noTelevision(type: string): DeviceError {
 }
 
 /** TVs of 2014 and 2015 answer here, too (3.1). */
-export function encrypted(): DeviceError {
+function encrypted(): DeviceError {
   return new DeviceError(
     "device_error",
     "is a TV of 2014 or 2015, which uses an encrypted protocol that zapd does not support",

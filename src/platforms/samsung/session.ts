@@ -13,7 +13,7 @@ import { type Address, type Emit, type PlatformHost, pinOf } from "../platform.t
 import { Prompts, turningOffOrStarting } from "../prompts.ts";
 import { accessRevoked, notPaired, prompted, takesNoKeys, tooManyClients } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
-import { channelPath, encrypted, messages, readToken } from "./protocol.ts";
+import { channelPath, messages, readToken } from "./protocol.ts";
 import { isSecure, type Rest } from "./rest.ts";
 
 /** TVs drop keys that come faster (3.4). */
@@ -32,8 +32,8 @@ const tooManyClientsMs = 5_000;
 const maxBytes = 1024 * 1024;
 
 /**
- * The TV's first event: zapd is accepted, refused by its user, got no answer to the prompt, or the TV uses another
- * protocol.
+ * The TV's first event: zapd is accepted, refused by its user, got no answer to the prompt, or is answered with an
+ * error.
  */
 type Admission =
   | { readonly by: "connect"; readonly token: string | null }
@@ -251,7 +251,7 @@ export function remoteOf(
       if (token !== kept.token) await secret.keep({ ...kept, token }).catch(unsaved);
       return;
     }
-    if (admission?.by === "error") throw encrypted();
+    if (admission?.by === "error") throw takesNoKeys();
     if (admission?.by === "unauthorized") {
       await secret.drop();
       throw accessRevoked();

@@ -44,6 +44,7 @@ export class Channel {
     pushCapped(received.tokens, token);
     if (traits.socketWakes) setTimeout(() => this.#wake(), traits.socketWakesMs);
     if (traits.silent) return;
+    if (traits.knowsNoKeys === "from the start") return this.#send({ event: "ms.error", data: {} });
     if (traits.sendsOtherEventsFirst) {
       this.#send({ event: "ed.edenTV.update", from: "host", data: { update_type: "ed.edenApp.update" } });
       this.#send({ event: "ms.voiceApp.hide", from: "host" });

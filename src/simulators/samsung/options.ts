@@ -73,8 +73,8 @@ class Traits {
   newTokens = false;
   /** Admits a client and refuses it after the first key: some Frames of 2020. */
   refusesKeys = false;
-  /** Admits a client and answers each key with an error (tavicu/homebridge-samsung-tizen#225). */
-  knowsNoKeys = false;
+  /** Answers each key with an error (tavicu/homebridge-samsung-tizen#225), or the connection itself. */
+  knowsNoKeys: boolean | "from the start" = false;
   /** The status with which it answers the launch of an app that it has; no source names another one. */
   launchStatus = 200;
   /** The status of an app that it does not have, or that has no state: 404 (3.3), or 401, which was seen at a launch (balmli/com.samsung.smart#65). */

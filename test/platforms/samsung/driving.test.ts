@@ -378,13 +378,16 @@ describe.concurrent("access", () => {
     expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
   });
 
-  test("an error in place of a key fails that key, and each further one", async () => {
-    const one = await line({ traits: { knowsNoKeys: true } });
-    for (const key of ["home", "up"] as const) {
-      const { code, hint } = await failure(press(one, key));
-      expect([code, hint?.includes("Device List")]).toEqual(["device_refused", true]);
-    }
-  });
+  test.each([true, "from the start"] as const)(
+    "an error in place of a key (%p) fails that key, and each further one",
+    async (knowsNoKeys) => {
+      const one = await line({ traits: { knowsNoKeys } });
+      for (const key of ["home", "up"] as const) {
+        const { code, hint } = await failure(press(one, key));
+        expect([code, hint?.includes("Device List")]).toEqual(["device_refused", true]);
+      }
+    },
+  );
 
   test("after a refusal between two keys, over a connection that stays open, nothing more is sent", async () => {
     const got: string[] = [];
