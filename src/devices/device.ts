@@ -486,10 +486,21 @@ export class Device {
     this.#pairing = endpoint;
     try {
       const next = await this.#countAsUse(endpoint.pairing.pair(request, signal, foundAt));
+      if (next !== null && next.step !== "confirm" && !foundAt) this.#requireTrustToGoOn(endpoint);
       if (next === null && this.#pairing === endpoint) this.#pairing = undefined;
       return next;
     } finally {
       this.#commandCount++;
+    }
+  }
+
+  /** Nobody is asked for a code or a password that would then be refused. */
+  #requireTrustToGoOn(endpoint: Endpoint): void {
+    try {
+      this.checkTrusted();
+    } catch (error) {
+      endpoint.pairing.cancel();
+      throw error;
     }
   }
 

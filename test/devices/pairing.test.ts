@@ -6,6 +6,7 @@ import { DeviceError, pairingFailed, type ZapdError } from "../../src/api/errors
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { PairingRequest } from "../../src/devices/pairing.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
+import { initialStanding } from "../../src/devices/standing.ts";
 import type { Paired, Pairing } from "../../src/platforms/platform.ts";
 import { sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
@@ -252,6 +253,14 @@ describe("a pairing by a code", () => {
     expect(await failure(pair({ pin: "4F21A9" }))).toBe(busy);
     expect(last().entered).toEqual([]);
     expect(await pairThere({ pin: "4F21A9" })).toBeNull();
+  });
+
+  test("is not asked for where it would be refused, of a device that has moved", async () => {
+    const probation = { reason: "moved", since: new Date().toISOString() } as const;
+    await house.registry.setStanding(tv.id, () => ({ ...initialStanding, probation }));
+    expect(await failure(pair({ begin: true }))).toStartWith("device_unproven");
+    expect(last().cancelled).toBeGreaterThan(0);
+    expect(device().cancelPairing()).toBe(false);
   });
 });
 
