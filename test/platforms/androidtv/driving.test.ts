@@ -230,7 +230,7 @@ describe("power", () => {
     expect([one.set.state.power, one.set.keys.map(({ code }) => code)]).toEqual(["standby", [223, 26]]);
     await one.connection.power?.on?.(never);
     await one.connection.power?.on?.(never);
-    await until("it is on", () => one.set.state.power === "on");
+    await until("it is on", async () => (await state(one)).power === "on");
     expect(one.set.keys.map(({ code }) => code).slice(2)).toEqual([224, 26]);
     one.set.turn(false);
     await until("it is told", async () => (await state(one)).power === "standby");
