@@ -64,7 +64,8 @@ export function controlPlayback(
       const isReported = () => (what === "seek" || statuses !== undefined) && showsPlayback(connection);
       const effect = { parts: playbackParts, isReported, isDone };
       const confirmed = await awaitEffect({ device, endpoint, connection }, effect, signal);
-      const { playback = null } = device.lastState.view ?? {};
+      // What the other protocols have shown may be from before the command.
+      const { playback } = confirmed === null ? device.lastState.viewOrUnknown : device.lastState.viewOf(endpoint);
       return { playback, confirmed: hidesPosition ? null : confirmed };
     },
   };

@@ -52,15 +52,20 @@ export class LastState {
   /** The state as the API shows it; `null` where nothing was ever observed. */
   get view(): State | null {
     const { parts } = this;
-    return Object.keys(parts).length > 0 ? this.#viewOf(parts) : null;
+    return Object.keys(parts).length > 0 ? this.#merged(parts) : null;
   }
 
   /** The same; all unknown where nothing was ever observed. */
   get viewOrUnknown(): State {
-    return this.#viewOf(this.parts);
+    return this.#merged(this.parts);
   }
 
-  #viewOf(parts: Partial<PlatformState>): State {
+  /** What one endpoint has shown. */
+  viewOf(endpoint: Endpoint): State {
+    return this.show({ ...unknownState, ...endpoint.presence.state }, endpoint);
+  }
+
+  #merged(parts: Partial<PlatformState>): State {
     const { leading, power } = this.#deps.endpoints();
     return this.show({ ...unknownState, ...parts, power }, this.reporterOf("app", parts) ?? leading, {
       observedAt: this.#observedAt,

@@ -13,7 +13,7 @@ import type { EndpointSet } from "./endpoints.ts";
 import { requireCapability, withDeviceName } from "./failures.ts";
 import type { LastState } from "./last-state.ts";
 import { removedError } from "./names.ts";
-import { offState, unknownState } from "./presence.ts";
+import { offState } from "./presence.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { Route, Task } from "./task.ts";
 
@@ -115,7 +115,7 @@ export class Reads {
         const read = await (parts && control.readParts ? control.readParts(parts, within) : control.read(within));
         if (endpoint.presence.reportedOffSince(startedAt)) return lastState.show(offState, endpoint);
         lastState.observe(endpoint.presence.withoutOutdated(read, startedAt), "poll", endpoint);
-        return lastState.show({ ...unknownState, ...endpoint.presence.state }, endpoint);
+        return lastState.viewOf(endpoint);
       },
     };
     try {

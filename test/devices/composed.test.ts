@@ -66,7 +66,7 @@ class Half {
         const list = (signal: AbortSignal) => set.do("apps", signal, this.apps);
         const artwork = (signal: AbortSignal) => set.do("artwork", signal, picture);
         const pause = (what: string, signal: AbortSignal) => {
-          set.state = { ...set.state, playback: { ...playing, status: "paused" } };
+          set.state = { ...set.state, playback: what === "stop" ? null : { ...playing, status: "paused" } };
           return set.do(what, signal, undefined);
         };
         const playback = { does: this.does, do: pause };
@@ -300,7 +300,13 @@ describe("its state", () => {
     alpha.set.state = { ...asleep, power: "on" };
     expect(await pause()).toMatchObject({ playback: { status: "paused" }, confirmed: true });
     expect(tells()).toEqual([0, 1]);
-    beta.set.state = { ...asleep, power: "on" };
+    // The answer holds what that one shows, not what the other has shown before.
+    alpha.does.add("stop");
+    for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on", playback: playing };
+    await den().state(neverAborted);
+    expect(await controlPlayback(den(), "stop", 0, now)).toEqual({ playback: null, confirmed: true });
+    for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
+    tells();
     await pause();
     expect(tells()).toEqual([1, 0]);
     alpha.set.state = { ...asleep, power: "on" };
