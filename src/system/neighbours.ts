@@ -1,5 +1,6 @@
-/** The neighbour (ARP) table of the system: the MAC address behind an address of the local network (SECURITY.md 2.4). */
+/** The neighbour (ARP) table of the system: the MAC address behind an address of the local network (SECURITY.md 2.4); and its routes. */
 import { readFileSync } from "node:fs";
+import { isIPv4 } from "node:net";
 import { systemCode } from "../api/errors.ts";
 import { tryOr } from "./try-or.ts";
 
@@ -56,10 +57,26 @@ export function isUnclaimed(host: string, read: () => string = readTable): boole
   return rows.length > 0 && rows.every(([, , flags]) => (Number(flags) & complete) === 0);
 }
 
+/**
+ * Whether a route of this machine leads to an IPv4 address: none does while its network is down. `true` where the table cannot
+ * be read, and for loopback, which it does not have.
+ */
+export function isRouted(host: string, read = () => readFileSync("/proc/net/route", "utf8")): boolean {
+  if (!isIPv4(host) || host.startsWith("127.")) return true;
+  // The table has the last byte first.
+  const address = host.split(".").reduceRight((sum, byte) => sum * 256 + Number(byte), 0);
+  const leads = ([, to = "", , , , , , mask = ""]: readonly string[]) =>
+    (address & Number.parseInt(mask, 16)) >>> 0 === Number.parseInt(to, 16);
+  return tryOr(() => rowsOf(read()).some(leads), true);
+}
+
 /** ATF_COM of arp(7): the entry has its MAC address. */
 const complete = 2;
 
-/** The rows of /proc/net/arp, proc(5): IP address, HW type, Flags, HW address, Mask, Device. */
+/**
+ * The rows of /proc/net/arp, proc(5): IP address, HW type, Flags, HW address, Mask, Device; or of /proc/net/route: Iface,
+ * Destination, Gateway, Flags, RefCnt, Use, Metric, Mask.
+ */
 function rowsOf(text: string): readonly (readonly string[])[] {
   return text
     .split("\n")

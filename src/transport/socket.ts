@@ -4,7 +4,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { DeviceError, type DeviceReason, systemCode, ZapdError } from "../api/errors.ts";
 import type { Address, PlatformHost } from "../platforms/platform.ts";
-import { isUnclaimed } from "../system/neighbours.ts";
+import { isRouted, isUnclaimed } from "../system/neighbours.ts";
 import { addressText } from "../system/text.ts";
 
 /** Sent with every call to a device. The guard refuses requests with it, so that no device makes zapd call itself. */
@@ -157,9 +157,13 @@ const failures: Readonly<Record<string, Failure>> = {
   ECONNRESET: ["it closed the connection", "closed"],
 };
 
-/** Bun 1.4.5 reports ECONNREFUSED for every connection that cannot be made: a host that really refused has announced its MAC address. */
+/**
+ * Bun 1.4.5 reports ECONNREFUSED for every connection that cannot be made: a host that really refused has announced its MAC
+ * address, or is behind a router.
+ */
 function failureOf(code: string, host: string): Failure {
-  return code === "ECONNREFUSED" && isUnclaimed(host) ? noRouteFailure : (failures[code] ?? unknownFailure);
+  const isNoAnswer = code === "ECONNREFUSED" && (isUnclaimed(host) || !isRouted(host));
+  return isNoAnswer ? noRouteFailure : (failures[code] ?? unknownFailure);
 }
 
 /** The device shares no version, cipher or kind of certificate with the runtime. */

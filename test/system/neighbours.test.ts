@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { isUnclaimed, neighboursOf, parseNeighbours } from "../../src/system/neighbours.ts";
+import { isRouted, isUnclaimed, neighboursOf, parseNeighbours } from "../../src/system/neighbours.ts";
 
 const table = `IP address       HW type     Flags       HW address            Mask     Device
 192.168.1.20     0x1         0x2         3C:59:1E:00:00:0a     *        eth0
@@ -28,6 +28,20 @@ test("an address that has been asked for and that nobody has claimed is told fro
     throw new Error("EACCES");
   };
   expect(isUnclaimed("192.168.1.21", unreadable)).toBe(false);
+});
+
+test("an address is routed where it is in a network of the table, or where there is a gateway for all others", () => {
+  const lan = `Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT
+eth0 0001A8C0 00000000 0001 0 0 0 00FFFFFF 0 0 0
+`;
+  const all = ["192.168.1.20", "192.168.2.20", "203.0.113.255", "127.0.0.7", "fd00::1"];
+  const routed = (text: string) => all.filter((host) => isRouted(host, () => text));
+  expect(routed(lan)).toEqual(["192.168.1.20", "127.0.0.7", "fd00::1"]);
+  expect(routed(`${lan}eth0 00000000 0101A8C0 0003 0 0 100 00000000 0 0 0\n`)).toEqual(all);
+  const unreadable = () => {
+    throw new Error("EACCES");
+  };
+  expect(isRouted("192.168.2.20", unreadable)).toBe(true);
 });
 
 test("the table is read anew after a second, and never again where it cannot be read", () => {
