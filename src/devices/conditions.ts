@@ -54,13 +54,12 @@ const examples = Object.values(parts)
 
 /** Reads a condition; fails with `invalid_payload`, with a hint at what there is. */
 export function readCondition(text: string): Condition {
-  const [, name = "", word = ""] = /^([a-z]+):(.+)$/s.exec(text.trim()) ?? [];
+  const [, name = "", word = ""] = /^([a-z]+):\s*(.+)$/s.exec(text.trim()) ?? [];
   const part = Object.hasOwn(parts, name) ? parts[name] : undefined;
   if (!part) throw notOne(text, `Examples: ${examples}`);
-  const wanted = word.trim();
-  if (part.words && !part.words.includes(wanted))
+  if (part.words && !part.words.includes(word))
     throw notOne(text, `It can be ${part.words.map((one) => `${name}:${one}`).join(", ")}`);
-  return { part: part.part, holds: (state) => part.holds(state, wanted) };
+  return { part: part.part, holds: (state) => part.holds(state, word) };
 }
 
 function notOne(text: string, hint: string): ZapdError {

@@ -1,6 +1,7 @@
 /** What a device is asked while somebody is interested, where it tells by itself what it does. */
 import { expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
+import type { State } from "../../src/api/schemas.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { setVolume } from "../../src/devices/volume.ts";
 import { waitFor } from "../../src/devices/wait.ts";
@@ -248,13 +249,52 @@ test("a wait ends when the device is removed", async () => {
   await house.remove();
 });
 
+const shown: State = { ...idle, app: null, playback: null, volume: null, observed_at: "2026-11-22T20:00:00.000Z" };
+
 test("one that was turned off is off, whether its set calls that off or standby", () => {
   const holds = (text: string, power: PlatformState["power"]) => readCondition(text).holds({ ...shown, power });
-  const shown = { ...idle, app: null, playback: null, volume: null, observed_at: "2026-11-22T20:00:00.000Z" };
   expect(powers.map((power) => [power, holds("power:off", power), holds("power:standby", power)])).toEqual([
     ["on", false, false],
     ["standby", true, true],
     ["off", true, false],
     ["unknown", false, false],
   ]);
+});
+
+test("a condition holds by what is shown; what was never shown is neither of two words", () => {
+  const player = {
+    id: "hdmi2",
+    name: "Blu-ray",
+    platform_id: "2",
+    type: "input",
+    version: null,
+    installed: true,
+  } as const;
+  const netflix = { ...player, id: "netflix", name: "Netflix" };
+  const holds = (text: string, more: Partial<State>) => readCondition(text).holds({ ...shown, ...more });
+  expect([
+    holds(" muted: true ", { volume: { level: 1, muted: true } }),
+    holds("input:hdmi1", { input: "hdmi1" }),
+    holds("input:Blu-ray", { input: "hdmi2", app: player }),
+  ]).toEqual([true, true, true]);
+  expect([
+    holds("muted:false", { volume: { level: 1, muted: true } }),
+    holds("muted:false", { volume: { level: 1, muted: null } }),
+    holds("muted:false", {}),
+    holds("input:hdmi1", {}),
+    holds("input:Netflix", { input: "hdmi2", app: netflix }),
+    holds("playback:playing", {}),
+  ]).toEqual(Array(6).fill(false));
+});
+
+test.each([
+  ["constructor:x", "Examples: power:on; app:netflix, "],
+  ["Power:on", "Examples: "],
+  ["muted:", "Examples: "],
+  ["muted:no", "It can be muted:true, muted:false"],
+  ["power:unknown", "It can be power:on, power:standby, power:off"],
+])("%s is no condition", (text, hint) => {
+  expect(() => readCondition(text)).toThrow(
+    expect.objectContaining({ code: "invalid_payload", hint: expect.stringContaining(hint) }),
+  );
 });
