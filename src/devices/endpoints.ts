@@ -96,8 +96,8 @@ export class EndpointSet {
 
   /** The power of the device, without asking it: that of the endpoint whose report counts. */
   get power(): Power {
-    const [first, ...others] = this.all.map((one) => this.sourceOf(one, { power: one.presence.power }));
-    return first ? mergeStates(first, ...others).power : "unknown";
+    const sourceOf = (one: Endpoint) => this.sourceOf(one, { power: one.presence.power });
+    return mergeStates(sourceOf(this.leading), ...this.all.slice(1).map(sourceOf)).power;
   }
 
   /** The state that an endpoint has shown, with how much it counts beside that of the others. */

@@ -217,9 +217,8 @@ export class Registry {
     if (this.#default?.content === content && this.#default.wanted === wanted) return this.#default.record;
     const { devices } = this;
     const chosen = content.default;
-    const named = () =>
-      chosen && chosen.wanted === wanted ? this.deviceOf(chosen.id) : findByName(wanted ?? "", content);
-    const record = wanted ? named() : devices.length === 1 ? devices[0] : undefined;
+    let record = devices.length === 1 ? devices[0] : undefined;
+    if (wanted) record = chosen?.wanted === wanted ? this.deviceOf(chosen.id) : findByName(wanted, content);
     this.#default = { content, wanted, record };
     return record;
   }

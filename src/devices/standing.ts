@@ -164,9 +164,9 @@ export function standingWithStrangeMac(standing: Standing, mac: string, now: num
 }
 
 /** Whether the neighbour table shows another hardware address than every known one. */
-export function isStrangeMac(mac: string | null, standing: Standing | undefined, reported: readonly string[]): boolean {
+export function isStrangeMac(mac: string, standing: Standing | undefined, reported: readonly string[]): boolean {
   const known = [...(standing?.macs ?? []), ...reported];
-  return mac !== null && known.length > 0 && !known.includes(mac);
+  return known.length > 0 && !known.includes(mac);
 }
 
 function withRivals(at: Place, { answering }: Observation, now: number): Place {
