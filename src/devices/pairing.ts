@@ -16,13 +16,13 @@ import {
   type PlatformHost,
   pairingCancelled,
 } from "../platforms/platform.ts";
-import { stopwatch } from "../system/clock.ts";
 import type { Log } from "../system/log.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { addressText, shellQuote } from "../system/text.ts";
 import { type Credentials, typedSecrets } from "./credentials.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { masked, requireCapability, withDeviceName } from "./failures.ts";
+import { removedError } from "./names.ts";
 import { mergeLearned, placeIn } from "./record.ts";
 import type { Registry } from "./registry.ts";
 import { isSameAddress } from "./standing.ts";
@@ -82,15 +82,13 @@ interface OpenPairing {
   readonly pairing: Pairing;
   /** Milliseconds since 1970. */
   readonly expiresAt: number;
-  /** Milliseconds until then, on the monotonic clock. */
-  leftMs(): number;
   /** Settles when the user accepts or denies at the device. */
   readonly accepted: Promise<void> | undefined;
 }
 
 /** Until the device asks its user. */
 const openTimeoutMs = 20_000;
-/** For the device's own answer, beside the time that the user takes. */
+/** For the device's own answer, beside the time that its user has: that ends sooner, in `#expire`. */
 const answerTimeoutMs = 15_000;
 /** A code typed within this time after its pairing has ended fails as that did, and begins no new one. */
 const lateCodeMs = 300_000;
@@ -115,7 +113,7 @@ export class EndpointPairing {
     const hasSecret = textsIn(request).length > 0;
     const before = this.#current;
     if (before && !isMeant(before, foundAt, hasSecret)) throw this.#busy(before);
-    if (!before && request.pin !== undefined && !request.begin) this.#throwLastFailure();
+    if (request.pin !== undefined && !request.begin) this.#throwLastFailure();
     const current = before ?? this.#begin(foundAt);
     current.callers++;
     try {
@@ -129,12 +127,10 @@ export class EndpointPairing {
       if (current.phase !== "waiting" || (before && !enter)) throw this.#busy(current);
       if (!enter) return keepOpen(current, opened);
       current.isKeptOpen ||= request.begin === true;
-      await orAborted(this.#enter(current, opened, enter, request), signal);
+      await orAborted(this.#enter(current, opened.pairing, enter, request), signal);
       return null;
     } finally {
-      if (--current.callers === 0 && !current.isKeptOpen)
-        this.#end(current, signal.aborted ? signal.reason : pairingCancelled());
-      await this.#dropIfRemoved();
+      if (--current.callers === 0 && !current.isKeptOpen) this.#end(current, signal.reason);
     }
   }
 
@@ -193,20 +189,15 @@ export class EndpointPairing {
       const { step } = pairing;
       current.step = step;
       this.#deps.onPairing(this.#endpoint.id, { status: "waiting", step });
-      const elapsed = stopwatch();
-      const leftMs = () => Math.max(0, pairing.expiresMs - elapsed());
       const timer = setTimeout(() => this.#expire(current, pairing), pairing.expiresMs);
       end.signal.addEventListener("abort", () => {
         clearTimeout(timer);
         pairing.cancel();
       });
-      const accepted =
-        pairing.step === "confirm"
-          ? this.#finish(current, pairing.expiresMs + answerTimeoutMs, [], () => pairing.done)
-          : undefined;
+      const accepted = pairing.step === "confirm" ? this.#finish(current, pairing, [], () => pairing.done) : undefined;
       accepted?.catch(() => {});
       if (pairing.step === "code") pairing.ended?.catch((error: unknown) => this.#endedByDevice(current, error));
-      return { pairing, expiresAt, leftMs, accepted };
+      return { pairing, expiresAt, accepted };
     } catch (error) {
       this.#end(current, error);
       throw error;
@@ -215,18 +206,18 @@ export class EndpointPairing {
 
   async #enter(
     current: PairingAttempt,
-    { leftMs }: OpenPairing,
+    pairing: Pairing,
     enter: () => Promise<Paired>,
     request: PairingRequest,
   ): Promise<void> {
     const secrets = [request.pin, request.password].filter((word) => word !== undefined);
     current.phase = "entering";
     try {
-      await this.#finish(current, leftMs() + answerTimeoutMs, textsIn(request), () =>
+      await this.#finish(current, pairing, textsIn(request), () =>
         enter().catch((error: unknown) => {
           const shown = masked(secrets, error);
           // With this call the pairing ends, and with it the code that the device shows.
-          const isOver = !current.isKeptOpen && current.step === "code" && hasReason(shown, "wrong");
+          const isOver = !current.isKeptOpen && pairing.step === "code" && hasReason(shown, "wrong");
           throw isOver ? shown.reworded(shown.message, { hint: expiredTexts.code.hint }) : shown;
         }),
       );
@@ -238,12 +229,12 @@ export class EndpointPairing {
   /** Waits until the device accepts, and saves its secret. After a wrong code, one kept open may be tried again. */
   async #finish(
     current: PairingAttempt,
-    timeoutMs: number,
+    { expiresMs, step }: Pairing,
     callerTexts: readonly string[],
     work: () => Promise<Paired>,
   ): Promise<void> {
     try {
-      const paired = await this.#attempt(current, timeoutMs, callerTexts, work);
+      const paired = await this.#attempt(current, expiresMs + answerTimeoutMs, callerTexts, work);
       current.end.signal.throwIfAborted();
       current.phase = "saving";
       await this.#save(current, paired);
@@ -252,9 +243,8 @@ export class EndpointPairing {
       if (!mayTryAgain) this.#end(current, error);
       throw error;
     }
-    const { step } = current;
     current.step = undefined;
-    this.#deps.onPairing(this.#endpoint.id, { status: "paired", ...(step && { step }) });
+    this.#deps.onPairing(this.#endpoint.id, { status: "paired", step });
     this.#end(current, new ZapdError("pairing_failed", "has been paired"));
   }
 
@@ -296,7 +286,7 @@ export class EndpointPairing {
     const { id } = record;
     const before = placeIn(record);
     // A device removed meanwhile leaves no secret behind.
-    if (!registry.get(id)) return;
+    if (!registry.get(id)) throw removedError();
     const kept = typedSecrets(credentials.keeper(id), this.#endpoint.platform);
     if (isFresh) {
       await trust.move(record, foundAt?.address ?? before);
@@ -355,15 +345,6 @@ export class EndpointPairing {
       namesDevice: true,
       hint: `Finish that pairing, or cancel it: zapd pair ${shellQuote(name)} --cancel`,
     });
-  }
-
-  /** A device that was removed while it was being paired leaves no secret behind. */
-  async #dropIfRemoved(): Promise<void> {
-    const { registry, credentials } = this.#deps;
-    const { id, name } = this.#endpoint.record;
-    if (registry.get(id)) return;
-    await credentials.keeper(id).drop();
-    throw new ZapdError("device_not_found", `${name} was removed while it was being paired`, { namesDevice: true });
   }
 }
 

@@ -6,10 +6,11 @@ import { DeviceError, pairingFailed, type ZapdError } from "../../src/api/errors
 import { Credentials } from "../../src/devices/credentials.ts";
 import type { PairingRequest } from "../../src/devices/pairing.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
-import { initialStanding } from "../../src/devices/standing.ts";
+import { initialStanding, type Standing } from "../../src/devices/standing.ts";
 import type { Paired, Pairing } from "../../src/platforms/platform.ts";
 import { sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
 
 const key = "0123456789abcdef";
@@ -161,6 +162,7 @@ describe("a pairing that is accepted at the set", () => {
     gate.resolve(new Asked());
     expect(await waiting).toContain("(cancelled)");
     await until("it was taken from the screen", () => asked.length === 1 && last().cancelled === 1);
+    expect(house.devices.journal.after(0)?.filter(({ type }) => type === "pairing.changed")).toEqual([]);
   });
 
   test("ends with the device: removed and added again, it can be paired at once", async () => {
@@ -177,6 +179,26 @@ describe("a pairing that is accepted at the set", () => {
     await pair({ begin: true });
     house.devices.close();
     expect(last().cancelled).toBe(1);
+  });
+
+  test("T29 makes the address of a set that has moved its own; a rival that shows meanwhile stays one", async () => {
+    const since = new Date().toISOString();
+    const other = { host: "192.0.2.8", port: 9 };
+    const stand = (more: Partial<Standing>) =>
+      house.registry.setStanding(tv.id, () => ({ ...initialStanding, ...more }));
+    await stand({ since, former: other });
+    const first = pair();
+    await until("it is asked", () => asked.length === 1);
+    last().end.resolve(given);
+    await first;
+    expect(house.registry.get(tv.id)?.standing).toBeUndefined();
+    const second = pair();
+    await until("it is asked again", () => asked.length === 2);
+    const doubt: Partial<Standing> = { probation: { reason: "rival", since }, rivals: [{ ...other, seen_at: since }] };
+    await stand(doubt);
+    last().end.resolve(given);
+    await second;
+    expect(house.registry.get(tv.id)?.standing).toMatchObject(doubt);
   });
 
   test("does not wait behind commands, nor they behind it", async () => {
@@ -204,6 +226,10 @@ describe("a pairing by a code", () => {
     expect(last().cancelled).toBe(1);
     expect(await pair({ pin: "4F21A9" })).toBeNull();
     expect(asked.length).toBe(2);
+    asks("code", { expiresMs: 30, judge: () => new Promise(() => {}) });
+    expect(await failure(pair({ pin: "4F21A9" }))).toContain("(late)");
+    asks("code");
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
   });
 
   test("that comes too late fails as late, and the next one begins a new pairing", async () => {
@@ -225,11 +251,47 @@ describe("a pairing by a code", () => {
     expect(await failure(pair({ pin: "4F21A9" }))).toContain("(late)");
   });
 
-  test("after the pairing was cancelled fails as cancelled", async () => {
+  test("after the pairing was cancelled fails as cancelled, unless another has begun, or five minutes have passed", async () => {
     await pair();
     device().cancelPairing();
     expect(await failure(pair({ pin: "4F21A9" }))).toContain("(cancelled)");
     expect(asked.length).toBe(1);
+    await pair();
+    device().cancelPairing();
+    await pair();
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
+    await pair();
+    device().cancelPairing();
+    passTime(300_000);
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
+    wakeUp();
+    expect(asked.length).toBe(5);
+  });
+
+  test("that is accepted when it is cancelled is cancelled; once its secret is being saved, it is paired", async () => {
+    const gate = Promise.withResolvers<Paired>();
+    asks("code", { judge: () => gate.promise });
+    await pair();
+    const waiting = failure(pair({ pin: "4F21A9" }));
+    await until("it is tried", () => last().entered.length === 1);
+    gate.resolve(given);
+    expect(device().cancelPairing()).toBe(true);
+    expect(await waiting).toContain("(cancelled)");
+    expect(keeper().read()).toBeNull();
+    let isCancelled = true;
+    const late: Paired = {
+      get secret() {
+        isCancelled = device().cancelPairing();
+        Bun.sleepSync(60);
+        return given.secret;
+      },
+    };
+    asks("code", { expiresMs: 50, judge: async () => late });
+    await pair();
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
+    expect(isCancelled).toBe(false);
+    asks("code");
+    expect(await pair({ pin: "4F21A9" })).toBeNull();
   });
 
   test("runs one at a time: another that begins, or types at the same time, fails with device_busy", async () => {
@@ -253,6 +315,7 @@ describe("a pairing by a code", () => {
     expect(await failure(pair({ pin: "4F21A9" }))).toBe(busy);
     expect(last().entered).toEqual([]);
     expect(await pairThere({ pin: "4F21A9" })).toBeNull();
+    expect(house.registry.get(tv.id)).toMatchObject(address);
   });
 
   test("is not asked for where it would be refused, of a device that has moved", async () => {
@@ -276,7 +339,7 @@ describe("a pairing by a login", () => {
 
   test("takes a login with the first call, as a pin too", async () => {
     expect(await pair({ user: "kodi", password: "popcorn" })).toBeNull();
-    expect(await failure(pair({ pin: "1234" }))).toContain("(wrong)");
+    await expect(pair({ pin: "1234" })).rejects.toMatchObject({ reason: "wrong", hint: undefined });
     expect(asked.length).toBe(2);
   });
 
@@ -305,6 +368,15 @@ test.each([
   for (const end of [gate, last().end]) end.resolve(given);
   expect(await waiting).toBe("device_not_found: TV was removed while it was being paired");
   expect([keeper().read(), last().cancelled]).toEqual([null, 1]);
+});
+
+test("a pairing of a set that is not in the registry any more keeps nothing", async () => {
+  const waiting = failure(pair());
+  await until("it is asked", () => asked.length === 1);
+  await house.registry.remove(tv.id);
+  last().end.resolve(given);
+  expect(await waiting).toBe("device_not_found: The device is no longer known");
+  expect(keeper().read()).toBeNull();
 });
 
 describe("credentials", () => {
