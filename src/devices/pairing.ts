@@ -8,6 +8,7 @@ import type { EventOf } from "../api/events.ts";
 import type { BodyOf } from "../api/operations.ts";
 import type { FoundDevice } from "../discovery/probe-queue.ts";
 import {
+  type Address,
   type CodeForm,
   type KeptSecret,
   type Paired,
@@ -57,6 +58,8 @@ class PairingAttempt {
   readonly foundAt: FoundDevice | undefined;
   /** Without the secrets that are kept. */
   readonly isFresh: boolean;
+  /** Where it is paired. */
+  readonly at: Address;
   /** Settles once the device waits for the user, or fails. */
   opened!: Promise<OpenPairing>;
   /** Aborted with the reason of its end. */
@@ -71,9 +74,10 @@ class PairingAttempt {
   /** What the device waits for, once it does. */
   step: Pairing["step"] | undefined;
 
-  constructor(foundAt: FoundDevice | undefined, isFresh: boolean) {
+  constructor(foundAt: FoundDevice | undefined, isFresh: boolean, at: Address) {
     this.foundAt = foundAt;
     this.isFresh = isFresh;
+    this.at = at;
   }
 }
 
@@ -159,8 +163,9 @@ export class EndpointPairing {
   }
 
   #begin(foundAt: FoundDevice | undefined): PairingAttempt {
-    const isFresh = foundAt !== undefined || this.#deps.trust.doubt(this.#endpoint.record) !== null;
-    const current = new PairingAttempt(foundAt, isFresh);
+    const { record } = this.#endpoint;
+    const isFresh = foundAt !== undefined || this.#deps.trust.doubt(record) !== null;
+    const current = new PairingAttempt(foundAt, isFresh, foundAt?.address ?? record);
     current.opened = this.#open(current);
     // The callers get the failure.
     current.opened.catch(() => {});
@@ -279,7 +284,7 @@ export class EndpointPairing {
    * Saves what the device gave: first its place, so that the old secret is withheld, then the new secret, and last that it is
    * trusted. Wherever that is interrupted, no secret goes to the wrong device.
    */
-  async #save({ foundAt, isFresh }: PairingAttempt, paired: Paired): Promise<void> {
+  async #save({ foundAt, isFresh, at }: PairingAttempt, paired: Paired): Promise<void> {
     const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
     const { record } = this.#endpoint;
@@ -287,9 +292,15 @@ export class EndpointPairing {
     const before = placeIn(record);
     // A device removed meanwhile leaves no secret behind.
     if (!registry.get(id)) throw removedError();
+    // The secret is for the address where it was paired, and for none to which the device was followed meanwhile.
+    if (!foundAt && !isSameAddress(record, at)) {
+      const hint = "Run zapd pair {device} again";
+      const problem = "was not paired: it was found at another address meanwhile";
+      throw withDeviceName(pairingFailed("cancelled", problem, { hint }), record);
+    }
     const kept = typedSecrets(credentials.keeper(id), this.#endpoint.platform);
     if (isFresh) {
-      await trust.move(record, foundAt?.address ?? before);
+      await trust.move(record, at);
       try {
         await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {

@@ -201,6 +201,15 @@ describe("a pairing that is accepted at the set", () => {
     expect(house.registry.get(tv.id)?.standing).toMatchObject(doubt);
   });
 
+  test("T29 of a set that was followed to another address meanwhile keeps no secret, which would go there", async () => {
+    const waiting = failure(pair());
+    await until("it is asked", () => asked.length === 1);
+    await house.registry.setStanding(tv.id, () => ({ host: "192.0.2.8", port: 9, standing: initialStanding }));
+    last().end.resolve(given);
+    expect(await waiting).toStartWith("pairing_failed (cancelled): TV was not paired: it was found at another address");
+    expect(keeper().read()).toBeNull();
+  });
+
   test("does not wait behind commands, nor they behind it", async () => {
     const waiting = pair();
     await house.actions.key(tv, "home", { signal: neverAborted });
