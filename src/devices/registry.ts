@@ -186,16 +186,13 @@ export class Registry {
     });
   }
 
-  /** Marks a device as used: it is never evicted. Written once. */
+  /** Marks a device as used: it is never evicted. */
   async markUsed(id: string): Promise<void> {
-    const record = this.get(id);
-    if (record?.used !== false) return;
-    await this.#changeRecord(id, (now) => ({ ...now, used: true }));
+    await this.#changeRecord(id, (record) => ({ ...record, used: true }));
   }
 
   /** Sets the default device by its name in the config. It stays the default under another name, until this changes. */
   async setDefaultName(wanted: string): Promise<void> {
-    if (this.#wanted === wanted) return;
     this.#wanted = wanted;
     this.#notify();
     await this.#update((content) => ({ next: content, result: undefined }));
