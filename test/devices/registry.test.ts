@@ -174,6 +174,28 @@ describe("the name", () => {
   });
 });
 
+describe("the default device", () => {
+  test("is known by its name at once; whoever has the name when it is set, or set again, is it, and is used", async () => {
+    const [{ id }, other] = [await merge("1", { name: "Den" }), await merge("2", { name: "Attic" })];
+    const isDefault = () => registry.defaultRecord?.id;
+    expect(isDefault()).toBeUndefined();
+    let told = 0;
+    registry.onChange(() => told++);
+    const saved = registry.setDefaultName("Den");
+    expect([told, isDefault()]).toEqual([1, id]);
+    await saved;
+    expect(registry.get(id)?.used).toBe(true);
+    await registry.setDefaultName("");
+    await registry.change(id, { name: "Salon" });
+    await registry.change(other.id, { name: "Den" });
+    await registry.setDefaultName("Den");
+    expect(isDefault()).toBe(other.id);
+    await registry.remove(other.id);
+    await registry.change(id, { name: "Den" });
+    expect(isDefault()).toBe(id);
+  });
+});
+
 describe("ports, contact and removal", () => {
   test("what a scan found and nobody used goes with all such, unless the user adds it", async () => {
     const [one] = [await merge("1", {}, { by: "scan" }), await merge("2", {}, { by: "scan" })];
