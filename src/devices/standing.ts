@@ -92,8 +92,7 @@ export function probationAt(standing: Standing | undefined, now: number): Probat
 
 /** The addresses beside its own where the device may be: the one that it left, and those of its rivals. */
 export function otherAddresses(standing: Standing | undefined, now: number): Address[] {
-  if (!standing) return [];
-  const { former, rivals } = withoutExpired(standing, now);
+  const { former, rivals } = withoutExpired(standing ?? initialStanding, now);
   return [...(former ? [former] : []), ...rivals];
 }
 
@@ -145,11 +144,11 @@ export function standingWhenTrusted({ host, port, standing }: Place, mac: string
 export function standingWhenPaired({ standing, ...here }: Place, at: Address, now: number): Standing {
   const seen_at = new Date(now).toISOString();
   const left = [here, ...(standing.former ? [standing.former] : [])].map((one) => ({ ...one, seen_at }));
-  const { former: _left, ...rest } = standing;
   // Strange hardware at the address that it leaves is not its own.
   const doubt = isSameAddress(here, at) ? standing.probation : undefined;
   return {
-    ...rest,
+    ...standing,
+    former: undefined,
     probation: doubt ?? { reason: "moved", since: seen_at },
     rivals: [...standing.rivals, ...left].filter((one) => !isSameAddress(one, at)),
   };

@@ -72,7 +72,7 @@ export class Trust {
     return new ZapdError(
       "device_unproven",
       `${probationText(record, probation)}: zapd sends it no pairing key, no password and no typed text`,
-      { hint: this.#probationHint(record) },
+      { hint: this.#probationHint(record, now) },
     );
   }
 
@@ -272,12 +272,11 @@ export class Trust {
     return `zapd pair ${name} --host ${at}, which starts without the old key, or ${forget}`;
   }
 
-  #probationHint(record: DeviceRecord): string {
+  #probationHint(record: DeviceRecord, now: number): string {
     const name = shellQuote(record.name);
-    const { former, rivals } = record.standing ?? initialStanding;
     // Another known device may have such an address by now.
     const isOthers = (at: Address) => this.#deps.registry.records.some((one) => isSameAddress(one, at));
-    const elsewhere = [...(former ? [former] : []), ...rivals].filter((at) => !isOthers(at));
+    const elsewhere = otherAddresses(record.standing, now).filter((at) => !isOthers(at));
     const canPair = this.canPair(record);
     const at = (one: Address) =>
       canPair
