@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
+import type { Task } from "../../src/devices/task.ts";
 import { type Connection, noEffect } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { codeOf, failureOf } from "../support/failure.ts";
@@ -163,6 +164,17 @@ describe("a failure", () => {
     caller.abort(gone);
     expect(await pressing).toStartWith("device_unreachable");
     expect([house.devices.deviceOf(tv).describe().status, house.lost, house.searches()]).toEqual(["online", [], 0]);
+    // One that has hung up before is known to have from the start.
+    const task: Task<boolean> = { activity: "testing", timeoutMs: 60_000, work: async (_set, { aborted }) => aborted };
+    expect(await house.devices.deviceOf(tv).leading.attempt(task, AbortSignal.abort(gone))).toBe(true);
+  });
+
+  test("of what runs when the daemon stops says so", async () => {
+    house.set.takes = 60_000;
+    const pressing = failureOf(press("home"));
+    await until("it has begun", () => house.set.running === 1);
+    house.devices.close();
+    expect(await pressing).toContain("zapd is stopping");
   });
 
   test("that is none of a device's is passed on as it is", async () => {

@@ -179,6 +179,7 @@ describe("a pairing that is accepted at the set", () => {
     await pair({ begin: true });
     house.devices.close();
     expect(last().cancelled).toBe(1);
+    expect(await failure(pair())).toBe("internal_error: zapd is stopping");
   });
 
   test("T29 makes the address of a set that has moved its own; a rival that shows meanwhile stays one", async () => {
