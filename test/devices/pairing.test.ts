@@ -99,6 +99,22 @@ describe("a pairing that is accepted at the set", () => {
     expect(house.set.closed).toEqual(["closed"]);
   });
 
+  test("of a set whose secret was lost, though its record says that it is paired, gives it full access again", async () => {
+    const { describe: own } = house.platform;
+    const describe: typeof own = (facts, memory, paired) => {
+      const described = own(facts, memory, paired);
+      return paired ? described : { ...described, withheld: new Set(["keys"] as const) };
+    };
+    Object.assign(house.platform, { describe });
+    willing();
+    await pair();
+    await keeper().drop();
+    device().leading.disconnect();
+    expect([access(), device().describe().access]).toEqual(["full", "unpaired"]);
+    await pair();
+    expect(device().describe().access).toBe("full");
+  });
+
   test("of a device that was off shows that it may be on by now", async () => {
     device().leading.presence.noteState({ power: "standby" }, "push");
     willing();
