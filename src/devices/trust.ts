@@ -235,7 +235,7 @@ export class Trust {
     stopping.throwIfAborted();
     if (!sighting) return null;
     if (provesToBe(sighting, record)) return sighting;
-    return mayBe(sighting, record, at) ? sightingOf(record) : null;
+    return mayBe(sighting) ? sightingOf(record) : null;
   }
 
   #memoryOf(record: DeviceRecord): unknown {
@@ -317,11 +317,8 @@ export function provesToBe({ identity, provisional, facts: { macs } }: Sighting,
  * Whether an unpaired device that reports nothing of itself may be the one known at that address. It holds its place against
  * rivals, but gets no secret.
  */
-function mayBe({ provisional, pairing, facts: { macs } }: Sighting, record: DeviceRecord, at: Address): boolean {
-  const known = [record, ...(record.standing?.former ? [record.standing.former] : [])];
-  return (
-    provisional === true && pairing === "required" && macs.length === 0 && known.some((one) => isSameAddress(one, at))
-  );
+function mayBe({ provisional, pairing, facts: { macs } }: Sighting): boolean {
+  return provisional === true && pairing === "required" && macs.length === 0;
 }
 
 /** A sighting that reports nothing new of a device. */

@@ -265,3 +265,26 @@ test.each([
   const sighting = { ...shown, facts: { macs } } as unknown as Sighting;
   expect(provesToBe(sighting, { ...record, macs: ["m"] } as unknown as DeviceRecord)).toBe(isIt);
 });
+
+test("T29 what tells nothing of itself holds a place against rivals, but what another certificate or port shows moves nothing", async () => {
+  const locked = (macs: readonly string[] = [], pairing: Sighting["pairing"] = "required") =>
+    sightingOf("x", { macs }, { provisional: true, pairing });
+  const located = async (shown: Sighting, at: Address, answer: Sighting | null, known: Partial<Sighting> = {}) => {
+    const identify = async () => answer ?? Promise.reject(new Error("nobody answers"));
+    const { registry, credentials, trust } = await trustSeeing(null, { platforms: [fakePlatform({ identify })] });
+    const { record } = await registry.merge({ platform: "fake", sighting: sightingOf("1", {}, known), address: home });
+    if (shown.certificate) await credentials.keeper(record.id).keep({ certificate: "its own" });
+    const { place, sighting } = await trust.locate(record, { platform: "fake", sighting: shown, address: at }, 1_000);
+    return { ...where(place), sighting };
+  };
+  const own = sightingOf("1");
+  expect(await located(own, away, locked())).toMatchObject(home);
+  expect(await located(own, away, locked(["m"]))).toMatchObject(away);
+  expect(await located(own, away, locked([], "none"))).toMatchObject(away);
+  expect(await located(own, away, sightingOf("y", {}, { pairing: "required" }))).toMatchObject(away);
+  expect(await located({ ...own, atSecondaryPort: true }, { ...home, port: 10 }, null)).toMatchObject(home);
+  const provisional = { provisional: true } as const;
+  expect(await located(sightingOf("2"), away, locked(), provisional)).toMatchObject({ sighting: provisional });
+  expect(await located(sightingOf("2"), home, null, provisional)).toMatchObject({ sighting: { identity: "2" } });
+  expect(await located({ ...own, certificate: "another" }, away, null)).toMatchObject(home);
+});
