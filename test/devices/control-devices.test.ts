@@ -5,6 +5,7 @@ import { protocolError, ZapdError } from "../../src/api/errors.ts";
 import { playMedia, selectChannel, selectInput } from "../../src/devices/controls.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
+import type { Sighting } from "../../src/platforms/platform.ts";
 import { hungUp } from "../../src/transport/http-connection.ts";
 import { codeOf, outcomeOf } from "../support/failure.ts";
 import { factsOf, idle, neverOff, sightingOf } from "../support/fake-platform.ts";
@@ -102,11 +103,25 @@ describe("a connection", () => {
     expect(house.connected.map(({ target }) => target.host)).toEqual(["192.0.2.1", "192.0.2.8"]);
     expect(house.set.closed.length).toBe(1);
     house.connected[1]?.emit({ type: "facts", facts: factsOf("1", { name: "TV", access: "limited" }) });
-    expect(house.devices.deviceOf(tv).describe().access).toBe("limited");
+    house.connected[1]?.emit({ type: "facts", facts: { model: "M" } });
+    expect(house.devices.deviceOf(tv).describe()).toMatchObject({ access: "limited", model: "M" });
     await until("it is known", () => house.registry.get(tv.id)?.access === "limited");
     await press("down");
     expect(house.connected.at(-1)?.target.facts.access).toBe("limited");
     expect(house.set.closed.length).toBe(1);
+    await house.registry.change(tv.id, { ports: { installer: 81 } });
+    await press("down");
+    expect(house.connected.at(-1)?.target.ports).toEqual({ installer: 81 });
+  });
+
+  test("is opened again when the device's own identity is known", async () => {
+    const shows = (sighting: Sighting) =>
+      house.registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.8", port: 9 } });
+    const { record } = await shows(sightingOf("2", { serial: null }, { provisional: true }));
+    await house.devices.deviceOf(record).state(neverAborted);
+    await shows(sightingOf("own"));
+    await house.devices.deviceOf(record).state(neverAborted);
+    expect(house.connected.map(({ target }) => target.identity)).toEqual(["2", "own"]);
   });
 
   test("is closed when zapd ends", async () => {

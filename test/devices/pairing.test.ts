@@ -7,7 +7,7 @@ import { Credentials } from "../../src/devices/credentials.ts";
 import type { PairingRequest } from "../../src/devices/pairing.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { initialStanding, type Standing } from "../../src/devices/standing.ts";
-import type { Paired, Pairing } from "../../src/platforms/platform.ts";
+import type { Paired, Pairing, Target } from "../../src/platforms/platform.ts";
 import { sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
@@ -49,13 +49,15 @@ class Asked {
 
 let house: House;
 let tv: DeviceRecord;
-/** Each time that the set was asked, the last one last. */
+/** Where the set was asked last, and each time that it was, the last one last. */
+let target: Target | undefined;
 let asked: Asked[];
 let next: () => Asked | Promise<Asked>;
 beforeEach(async () => {
   asked = [];
   next = () => new Asked();
-  house = await openHouse(undefined, [], undefined, async () => {
+  house = await openHouse(undefined, [], undefined, async (at) => {
+    target = at;
     const one = await next();
     asked.push(one);
     return one.pairing();
@@ -108,8 +110,8 @@ describe("a pairing that is accepted at the set", () => {
     Object.assign(house.platform, { describe });
     willing();
     await pair();
-    await keeper().drop();
-    device().leading.disconnect();
+    await device().state(neverAborted);
+    await house.connected.at(-1)?.target.secret.drop();
     expect([access(), device().describe().access]).toEqual(["full", "unpaired"]);
     await pair();
     expect(device().describe().access).toBe("full");
@@ -334,9 +336,10 @@ describe("a pairing by a code", () => {
 
   test("T29 goes to the address that its caller has named, and to no other that is being paired", async () => {
     const address = { host: "192.0.2.9", port: 9 };
-    const foundAt = { platform: "fake", sighting: sightingOf("1"), address };
+    const foundAt = { platform: "fake", sighting: sightingOf("1", { model: "There" }), address };
     const pairThere = (request: PairingRequest) => device().pair(request, neverAborted, foundAt);
     await pairThere({ begin: true });
+    expect(target).toMatchObject({ ...address, facts: { model: "There" } });
     const busy = "device_busy: TV is already being paired at 192.0.2.9:9";
     expect(await failure(pair({ pin: "4F21A9" }))).toBe(busy);
     expect(last().entered).toEqual([]);
