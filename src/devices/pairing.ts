@@ -284,7 +284,7 @@ export class EndpointPairing {
    * Saves what the device gave: first its place, so that the old secret is withheld, then the new secret, and last that it is
    * trusted. Wherever that is interrupted, no secret goes to the wrong device.
    */
-  async #save({ foundAt, isFresh, at }: PairingAttempt, paired: Paired): Promise<void> {
+  async #save({ foundAt, isFresh, at, end }: PairingAttempt, paired: Paired): Promise<void> {
     const { secret } = paired;
     const { registry, credentials, trust, log } = this.#deps;
     const { record } = this.#endpoint;
@@ -302,6 +302,8 @@ export class EndpointPairing {
     if (isFresh) {
       await trust.move(record, at);
       try {
+        // The device may have been removed during the write, which ends the pairing.
+        end.signal.throwIfAborted();
         await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {
         await registry.setStanding(id, () => before).catch(() => {});
