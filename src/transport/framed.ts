@@ -7,9 +7,9 @@ import { type ConnectionEnd, disconnected, type OpenConnection, SlicedConnection
 import { certificateOf, connectSocket, fingerprint, refuseOwnListener, type Secure } from "./socket.ts";
 
 /** Reads the lengths of a frame's head and body; `null` while too few bytes have come. */
-export type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
+type ReadHead = (bytes: Buffer) => { readonly head: number; readonly body: number } | null;
 
-export interface FramedOptions {
+interface FramedOptions {
   readonly address: Address;
   /** The client certificate, where the device requires one. */
   readonly secure?: Exclude<Secure, false>;
@@ -31,7 +31,7 @@ export interface FramedConnection extends OpenConnection {
   send(frame: Uint8Array): void;
 }
 
-/** Fails with `device_unreachable`. */
+/** Opens a connection. Fails as `connectSocket` does. */
 export async function openFramed(options: FramedOptions, signal: AbortSignal): Promise<FramedConnection> {
   refuseOwnListener(options.address, options.platformHost);
   const socket = await connectSocket(options.address, options.secure ?? {}, signal);

@@ -10,7 +10,7 @@ import type { Answer } from "./http-connection.ts";
 import { addressFacing, listenToPeer, type PeerAnswer, type PeerListener, type PeerRequest } from "./peer-listener.ts";
 import type { Session } from "./session.ts";
 
-export interface SubscribeOptions {
+interface SubscribeOptions {
   readonly http: Pick<DeviceHttp, "exchangeOnce">;
   /** The device's IP address. */
   readonly peer: string;
@@ -24,6 +24,7 @@ export interface SubscribeOptions {
 
 /** The requested duration; the device may give another. */
 const requestedSeconds = 300;
+const timeout = { TIMEOUT: `Second-${requestedSeconds}` } as const;
 const callTimeoutMs = 3_000;
 /** Renewed within this at the latest, so that a device that has lost the subscription is noticed. */
 const maxRenewalMs = 900_000;
@@ -35,8 +36,8 @@ const wanted = { wanted: "head", maxBytes: 16 * 1024 } as const;
 const maxEarlyIds = 16;
 
 /** Subscribes to every service. On a failure all subscriptions are ended. */
-export async function subscribe(options: SubscribeOptions, signal: AbortSignal): Promise<Subscribed> {
-  const subscriptions = new Subscribed(options);
+export async function subscribe(options: SubscribeOptions, signal: AbortSignal): Promise<Subscriptions> {
+  const subscriptions = new Subscriptions(options);
   try {
     await subscriptions.open(signal);
   } catch (error) {
@@ -47,7 +48,7 @@ export async function subscribe(options: SubscribeOptions, signal: AbortSignal):
 }
 
 /** The subscriptions to a device, one for each of its services. */
-export class Subscribed implements Session {
+export class Subscriptions implements Session {
   readonly pending = 0;
   readonly #options: SubscribeOptions;
   /** The path of each subscription, by its id. */
@@ -146,5 +147,3 @@ export class Subscribed implements Session {
     return answer;
   }
 }
-
-const timeout = { TIMEOUT: `Second-${requestedSeconds}` } as const;

@@ -63,8 +63,8 @@ export class HttpConnection {
   }
 
   /**
-   * Connects; over TLS where `certificate` is given: its SHA-256 in lower-case hex, or `null` for any. Fails with
-   * `device_unreachable`, and with `device_unproven` where the device shows another certificate.
+   * Connects; over TLS where `certificate` is given: its SHA-256 in lower-case hex, or `null` for any. Fails as `connectSocket`
+   * does, and with `device_unproven` where the device shows another certificate.
    */
   static async open(
     address: Address,

@@ -55,7 +55,7 @@ export interface ReadOptions extends RequestOptions {
   readonly proven?: boolean;
 }
 
-export interface DeviceHttpOptions {
+interface DeviceHttpOptions {
   readonly address: Address;
   readonly platformHost: Pick<PlatformHost, "requestTimeoutMs" | "isOwnListener">;
   /** Where given, TLS is used: the SHA-256 of the certificate that the device must show, or `null` for any. */

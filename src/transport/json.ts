@@ -37,10 +37,12 @@ export function text(value: unknown): string | null {
   return typeof value === "string" && value !== "" ? value.slice(0, 512) : null;
 }
 
+/** A boolean; `null` for anything else. */
 export function flag(value: unknown): boolean | null {
   return typeof value === "boolean" ? value : null;
 }
 
+/** A finite number; `null` for anything else. */
 export function number(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) ? value : null;
 }

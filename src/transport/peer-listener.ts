@@ -28,7 +28,7 @@ export interface PeerAnswer {
   readonly body?: AsyncIterable<Uint8Array>;
 }
 
-export interface PeerListenerOptions {
+interface PeerListenerOptions {
   /** The peer's IP address. */
   readonly peer: string;
   /** In capitals; other methods get 405. */

@@ -12,7 +12,7 @@ import type { Session, SessionEnd } from "./session.ts";
 import type { ConnectionEnd, OpenConnection } from "./sliced-connection.ts";
 import { openWebSocket, type WebSocketConnection, type WebSocketOptions } from "./websocket.ts";
 
-export interface RpcOptions {
+interface RpcOptions {
   readonly platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">;
   /** Milliseconds between two heartbeats, and without a received byte until the connection is closed. */
   readonly heartbeatMs: number;

@@ -20,7 +20,7 @@ export interface SessionEnd {
   readonly retry: boolean;
 }
 
-export interface ReconnectingOptions<S extends Session> {
+interface ReconnectingOptions<S extends Session> {
   /** Opens a session. `ended` is called once when the session ends by itself. */
   open(signal: AbortSignal, ended: (end: SessionEnd) => void): Promise<S>;
   onEnd?(end: SessionEnd): void;

@@ -30,7 +30,7 @@ export interface OpenConnection {
 
 const because = (reason: string): ConnectionEnd => ({ code: null, reason });
 export const disconnected = because("was disconnected by zapd");
-const hungUp = because("closed the connection");
+const closedByDevice = because("closed the connection");
 
 export interface Reading<Frame> {
   /** How many frames are read in how many milliseconds, a long frame counting once for each KiB. The rest waits in the socket. */
@@ -99,7 +99,8 @@ export class SlicedConnection<Frame> {
    */
   hungUp(): void {
     this.#isHungUp = true;
-    if (this.#nextSlice === undefined || (this.#waiting === undefined && this.#pieces.length === 0)) this.end(hungUp);
+    if (this.#nextSlice === undefined || (this.#waiting === undefined && this.#pieces.length === 0))
+      this.end(closedByDevice);
   }
 
   #readOrEnd(): void {
@@ -131,7 +132,7 @@ export class SlicedConnection<Frame> {
       return;
     }
     this.#socket.resume();
-    if (this.#isHungUp) this.end(hungUp);
+    if (this.#isHungUp) this.end(closedByDevice);
   }
 
   /** The next complete frame, or `undefined`. */

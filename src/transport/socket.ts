@@ -18,7 +18,7 @@ export type Secure = false | { readonly cert?: string; readonly key?: string };
 
 /**
  * A TCP connection to a device, with TLS if wanted. Any certificate is accepted, as a device signs its own. Fails with
- * `device_unreachable`.
+ * `device_unreachable`, and with `device_error` where it speaks no TLS, or none that is supported here.
  */
 export async function connectSocket(
   address: Address,
@@ -111,7 +111,7 @@ export function fingerprintOf(socket: net.Socket): string | null {
   return certificate && fingerprint(certificate);
 }
 
-/** The certificate of the device at an address, read without sending anything; `null` where it shows none. Fails with `device_unreachable`. */
+/** The certificate of the device at an address, read without sending anything; `null` where it shows none. Fails as `connectSocket` does. */
 export async function lookAtCertificate(
   address: Address,
   secure: Secure,

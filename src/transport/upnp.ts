@@ -27,12 +27,12 @@ export function readUpnp(text: string, at: Address, path: string, type: RegExp) 
     /** Its UDN, without `uuid:`, in lower case. */
     udn,
     /** A field of its description; `null` where it is absent or empty. */
-    says: (name: string) => childText(device, name),
+    field: (name: string) => childText(device, name),
     /** The service of a name, whatever its version. */
     service(name: string) {
       const isWanted = (type: string) => /^[!#-~]{1,256}$/.test(type) && type.includes(`:service:${name}:`);
       const one = services.find((service) => isWanted(childText(service, "serviceType") ?? ""));
-      const here = (field: string) => pathHere(childText(one, field), from, at);
+      const here = (name: string) => pathHere(childText(one, name), from, at);
       return (
         one && {
           /** With its version, as the device writes it. */

@@ -13,7 +13,7 @@ export type Frame =
   | { readonly kind: "passed" }
   | { readonly kind: "close"; readonly code: number | null; readonly reason: string };
 
-export interface FrameLimits {
+interface FrameLimits {
   /** Bytes of one message, all its fragments together. */
   readonly maxBytes: number;
   readonly maxFragments: number;

@@ -50,7 +50,7 @@ export interface WebSocketConnection extends OpenConnection {
   isRead(ms: number): Promise<boolean>;
 }
 
-/** Opens a WebSocket. Fails with `device_unreachable`, and with `device_error` when the device answers with no upgrade. */
+/** Opens a WebSocket. Fails as `connectSocket` does, with `device_unproven` for another certificate, and with `device_error` for another answer than an upgrade. */
 export async function openWebSocket(options: WebSocketOptions, signal: AbortSignal): Promise<WebSocketConnection> {
   const { address, platformHost, handshakeTimeoutMs = defaultHandshakeTimeoutMs } = options;
   refuseOwnListener(address, platformHost);

@@ -3,7 +3,7 @@
  * event only shows that something has changed; the renderer is read then, no matter how many events arrive.
  */
 import { textOf } from "../../api/errors.ts";
-import { type Subscribed, subscribe } from "../../transport/gena.ts";
+import { type Subscriptions, subscribe } from "../../transport/gena.ts";
 import type { DeviceHttp } from "../../transport/http.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { DlnaTarget } from "./memory.ts";
@@ -28,7 +28,7 @@ const readEveryMs = 500;
 
 export class Events {
   readonly #options: EventsOptions;
-  readonly #session: ReconnectingSession<Subscribed>;
+  readonly #session: ReconnectingSession<Subscriptions>;
   readonly #over = new AbortController();
   #refusedAt = Number.NEGATIVE_INFINITY;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -91,7 +91,7 @@ export class Events {
     this.#session.close();
   }
 
-  async #open(signal: AbortSignal, ended: (end: { retry: boolean }) => void): Promise<Subscribed> {
+  async #open(signal: AbortSignal, ended: (end: { retry: boolean }) => void): Promise<Subscriptions> {
     const { http, target } = this.#options;
     const { rendering, transport } = target.memory;
     const paths = [transport?.events, rendering?.events].filter((path) => path != null);

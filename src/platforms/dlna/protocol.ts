@@ -2,6 +2,7 @@
  * Messages of renderers, read and written (players.md 8; UPnP Device Architecture 1.0, AVTransport:1,
  * RenderingControl:1). Pure.
  */
+import { tryOr } from "../../system/try-or.ts";
 import type { Answer } from "../../transport/http.ts";
 import { escaped, type SoapValues } from "../../transport/soap.ts";
 import { readUpnp, readUpnpService } from "../../transport/upnp.ts";
@@ -42,7 +43,7 @@ export function readDescription(
   at: Address,
   path: string,
 ): RendererDescription {
-  const { udn, says, service } = readUpnp(documentText(answer), at, path, rendererType);
+  const { udn, field, service } = readUpnp(documentText(answer), at, path, rendererType);
   const readService = (name: string): Service | undefined => {
     const { type = "", control = null, events = null } = service(name) ?? {};
     return control === null ? undefined : { type, control, events };
@@ -52,23 +53,23 @@ export function readDescription(
     readService("RenderingControl"),
     readService("ConnectionManager"),
   ];
-  const model = says("modelName");
+  const model = field("modelName");
   return {
     udn,
-    page: pageOf(says("presentationURL"), at),
+    page: pageOf(field("presentationURL"), at),
     facts: {
-      name: says("friendlyName"),
-      kind: kindOf(`${model} ${says("modelDescription")}`),
-      manufacturer: says("manufacturer"),
+      name: field("friendlyName"),
+      kind: kindOf(`${model} ${field("modelDescription")}`),
+      manufacturer: field("manufacturer"),
       model,
-      serial: says("serialNumber"),
+      serial: field("serialNumber"),
       macs: [],
       softwareVersion: null,
       access: "full",
     },
     memory: {
       path,
-      stack: stackOf(`${answer.headers.get("server")} ${says("manufacturer")} ${model}`),
+      stack: stackOf(`${answer.headers.get("server")} ${field("manufacturer")} ${model}`),
       ...(transport && { transport }),
       ...(rendering ? { rendering } : { volume: null, mutes: false }),
       ...(connections && { connections }),
@@ -165,10 +166,7 @@ export function timeOf(ms: number): string {
 
 /** The fields of a DIDL-Lite item by name; `null` for one that is absent or unreadable. */
 function readItem(didl: string): (name: string) => string | null {
-  let fields: ReturnType<typeof readXml>["children"] = [];
-  try {
-    fields = readXml(didl, "didl-lite").children[0]?.children ?? [];
-  } catch {}
+  const fields = tryOr(() => readXml(didl, "didl-lite").children[0]?.children, undefined) ?? [];
   return (wanted) => fields.find(({ name }) => name.split(":").at(-1) === wanted)?.text.slice(0, 512) || null;
 }
 
@@ -227,11 +225,7 @@ export function describeItem({ url, mime, title, image }: MediaItem): string {
 /** The file name in a URL. */
 function nameIn(url: string): string {
   const last = new URL(url).pathname.split("/").findLast((part) => part !== "") ?? "";
-  try {
-    return decodeURIComponent(last) || url;
-  } catch {
-    return last;
-  }
+  return tryOr(() => decodeURIComponent(last) || url, last);
 }
 
 /** A volume in the device's own range as a level of 0 to 100, and the other way round. */
