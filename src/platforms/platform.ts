@@ -110,9 +110,9 @@ export interface Sighting<Memory = unknown> {
    * The identity of the hardware could not be learned now, and `identity` stands for it until the device at the same address
    * reports the real one.
    */
-  readonly provisional?: true;
+  readonly provisional?: boolean;
   /** It answered at another port than its control port, which does not answer now. A device that is known there has not moved. */
-  readonly atSecondaryPort?: true;
+  readonly atSecondaryPort?: boolean;
   /** It is never joined with other devices at its host, as a group of speakers is not the speaker that leads it. */
   readonly alone?: true;
   /** Where the device reports it together with its identity. */
@@ -150,8 +150,8 @@ export interface PlatformApp {
   readonly name: string;
   readonly type: (typeof appTypes)[number];
   readonly version: string | null;
-  /** The normalized id where the platform is sure of it (inputs, the sideloaded package). */
-  readonly id?: string;
+  /** The normalized id where the platform is sure of it: a well-known service, an input, the sideloaded package. */
+  readonly id?: string | undefined;
 }
 
 export interface Playback {
@@ -160,7 +160,7 @@ export interface Playback {
   readonly duration_ms: number | null;
   readonly live: boolean | null;
   readonly title: string | null;
-  /** The artist, as of a song; several are separated by commas. */
+  /** The artist, such as that of a song; several are separated by commas. */
   readonly artist?: string | null;
   /** Whether it names a picture of it, which `artwork` reads. */
   readonly artwork?: boolean;
@@ -346,6 +346,7 @@ export interface PlatformInput {
 /** A channel; `id` is what the device tunes to. */
 export interface PlatformChannel {
   readonly id: string;
+  /** As the device shows it; `null` where it has none. */
   readonly number: string | null;
   readonly name: string;
 }
@@ -398,7 +399,7 @@ export interface Connection {
   };
   apps?: {
     list?(signal: AbortSignal): Promise<PlatformApp[]>;
-    launch?(platformId: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed>;
+    launch?(platformId: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed>;
     /** Leaves the app that is shown; answers with it, or `null` when there was none. */
     stop?(signal: AbortSignal): Promise<PlatformApp | null>;
   };
@@ -406,8 +407,8 @@ export interface Connection {
   keys?: {
     press(key: Key, signal: AbortSignal): Promise<void>;
     /**
-     * Presses a key and leaves it down. What it gives lets go of it, whatever has become of `signal` by then, and is called in
-     * any case. Without it a key that is held is pressed again and again.
+     * Presses a key and leaves it down. The function that it returns releases the key; it is always called, also after `signal`
+     * has aborted. Without it a key that is held is pressed again and again.
      */
     down?(key: Key, signal: AbortSignal): Promise<() => Promise<void>>;
   };
@@ -528,7 +529,7 @@ export interface Platform<Memory = unknown, Secret = unknown> {
   readonly sleepHint?: string;
   /** Well-known services by this platform's ids of their apps: launched by name where a device does not list its apps. */
   readonly services?: ReadonlyMap<string, ServiceId>;
-  /** Reads what was remembered, also as the first edition wrote it; `{}` for a new device. */
+  /** Reads what was remembered, also as old files hold it; `{}` for a new device. */
   readonly memory: z.ZodType<Memory>;
   /** Reads what was kept; every value is a text. */
   readonly secret?: z.ZodType<Secret>;

@@ -29,7 +29,7 @@ interface PromptMemory {
 export class Prompts {
   readonly #target: Pick<Target<PromptMemory>, "memory">;
   readonly #emit: Emit<PromptMemory>;
-  /** When the last prompt was shown, or where that was before this object, when this was made. */
+  /** When the last prompt was shown, or when this object was made, where that was later. */
   #at = performance.now();
 
   constructor(target: Pick<Target<PromptMemory>, "memory">, emit: Emit<PromptMemory>) {

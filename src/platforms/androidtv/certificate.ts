@@ -4,6 +4,7 @@
  */
 import { generateKeyPair, type KeyObject, randomBytes, sign, X509Certificate } from "node:crypto";
 import { promisify } from "node:util";
+import { tryOr } from "../../system/try-or.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
 import type { RsaNumbers } from "./protocol.ts";
 
@@ -121,9 +122,5 @@ export function subjectOf(certificate: Uint8Array): Subject {
 }
 
 function read(certificate: Uint8Array): X509Certificate | null {
-  try {
-    return new X509Certificate(certificate);
-  } catch {
-    return null;
-  }
+  return tryOr(() => new X509Certificate(certificate), null);
 }

@@ -39,6 +39,8 @@ const muteTimeoutMs = 1_000;
 /** From the key until the TV reports that it is off. */
 const powerOffTimeoutMs = 3_000;
 
+type Feature = Parameters<RemoteSession["has"]>[0];
+
 export class AndroidTv {
   readonly #target: AndroidTarget;
   readonly #platformHost: PlatformHost;
@@ -78,16 +80,17 @@ export class AndroidTv {
   }
 
   /** The session for a command, with a TV that has sent something lately, asleep or not. */
-  async reach(signal: AbortSignal): Promise<RemoteSession> {
+  async #reach(signal: AbortSignal): Promise<RemoteSession> {
     // No command is answered, so one sent over a dead connection would be lost.
     if (this.current?.isDoubtful) this.#reconnecting.drop();
     return unlessSlept(this.session(signal, true));
   }
 
-  /** The same, with a TV that is on. */
-  async command(signal: AbortSignal): Promise<RemoteSession> {
-    const session = await this.reach(signal);
+  /** The same, with a TV that is on, and offers a feature. */
+  async #reachOn(signal: AbortSignal, feature?: Feature): Promise<RemoteSession> {
+    const session = await this.#reach(signal);
     if (session.state.isOn === false) throw inStandby();
+    if (feature) requireFeature(session, feature);
     return session;
   }
 
@@ -142,15 +145,13 @@ export class AndroidTv {
   }
 
   async press(code: number, signal: AbortSignal): Promise<void> {
-    const session = await this.command(signal);
-    requireFeature(session, "key");
+    const session = await this.#reachOn(signal, "key");
     await session.command(messages.key(code, keyDirections.short), signal);
   }
 
   /** Leaves a key down; the returned function releases it. */
   async down(code: number, signal: AbortSignal): Promise<() => Promise<void>> {
-    const session = await this.command(signal);
-    requireFeature(session, "key");
+    const session = await this.#reachOn(signal, "key");
     session.begin(messages.key(code, keyDirections.down));
     session.hold(1);
     return async () => {
@@ -162,8 +163,7 @@ export class AndroidTv {
   }
 
   async type(text: string, signal: AbortSignal): Promise<void> {
-    const session = await this.command(signal);
-    requireFeature(session, "ime");
+    const session = await this.#reachOn(signal, "ime");
     await session.type(text, signal);
   }
 
@@ -179,8 +179,7 @@ export class AndroidTv {
           hint: "Launch the app without content, or launch a whole link instead of the app, such as https://…",
         },
       );
-    const session = await this.command(signal);
-    requireFeature(session, "appLink");
+    const session = await this.#reachOn(signal, "appLink");
     const before = session.state.app;
     const wanted = packagesOf(id);
     const sent = messages.link(link);
@@ -200,7 +199,7 @@ export class AndroidTv {
 
   /** Goes home; returns the app that was left. */
   async stop(signal: AbortSignal): Promise<PlatformApp | null> {
-    const session = await this.command(signal);
+    const session = await this.#reachOn(signal);
     const { app: left } = session.state;
     if (left === null ? session.has("ime") : isHome(left)) return null;
     requireFeature(session, "key");
@@ -213,7 +212,7 @@ export class AndroidTv {
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
-    const session = await this.command(signal);
+    const session = await this.#reachOn(signal);
     const isSo = () => session.state.volume?.muted === muted;
     if (session.state.volume === null)
       throw new ZapdError(
@@ -230,12 +229,12 @@ export class AndroidTv {
   }
 
   async isOn(signal: AbortSignal): Promise<boolean | null> {
-    return (await this.reach(signal)).state.isOn;
+    return (await this.#reach(signal)).state.isOn;
   }
 
   /** Some TVs have no key that only wakes: the second time, the toggle is pressed, where the TV reports that it is off. */
   async turnOn(signal: AbortSignal): Promise<void> {
-    const session = await this.reach(signal);
+    const session = await this.#reach(signal);
     const { isOn } = session.state;
     if (isOn === true) return;
     const toggles = isOn === false && this.#wakeKeySent;
@@ -244,7 +243,7 @@ export class AndroidTv {
   }
 
   async turnOff(signal: AbortSignal): Promise<void> {
-    const session = await this.reach(signal);
+    const session = await this.#reach(signal);
     if (session.state.isOn === false) return;
     const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
@@ -259,7 +258,7 @@ export class AndroidTv {
   }
 }
 
-function requireFeature(session: RemoteSession, feature: Parameters<RemoteSession["has"]>[0]): void {
+function requireFeature(session: RemoteSession, feature: Feature): void {
   if (!session.has(feature)) throw unsupported();
 }
 

@@ -60,7 +60,7 @@ export const androidServices: ReadonlyMap<string, ServiceId> = new Map(
 export function appOf(platformId: string): PlatformApp {
   const id = apps.get(platformId)?.service;
   const name = id === undefined ? platformId : serviceNames[id];
-  return { platformId, name, type: "app", version: null, ...(id !== undefined && { id }) };
+  return { platformId, name, type: "app", version: null, id };
 }
 
 /** The link that opens an app, or one item in it; `null` where no such link is known. */

@@ -40,7 +40,7 @@ export class CastDevice {
   readonly #emit: Emit<CastMemory>;
   readonly #reconnecting: ReconnectingSession<CastSession>;
   /** Whether it was muted last by zapd: some do not report it. */
-  #toldToMute = false;
+  #isToldToMute = false;
 
   constructor(target: CastTarget, platformHost: PlatformHost, emit: Emit<CastMemory>) {
     this.#target = target;
@@ -171,11 +171,11 @@ export class CastDevice {
     const { session, receiver } = await this.#ready(signal);
     // The device would accept the command and do nothing (3.4).
     if (receiver.control === "fixed") throw fixedVolume();
-    const volume = change({ ...receiver, muted: receiver.muted ?? this.#toldToMute });
+    const volume = change({ ...receiver, muted: receiver.muted ?? this.#isToldToMute });
     const answer = await session.askReceiver({ type: "SET_VOLUME", volume }, signal);
     if (answer["reason"] === "INVALID_COMMAND") throw fixedVolume();
     requireSuccess(answer, "change its volume");
-    if ("muted" in volume) this.#toldToMute = volume.muted;
+    if ("muted" in volume) this.#isToldToMute = volume.muted;
   }
 
   async control(what: PlaybackCommand | "toggle", signal: AbortSignal): Promise<void> {

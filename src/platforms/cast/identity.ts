@@ -63,7 +63,7 @@ export async function identifyCast(
     const mac = isGroup ? null : readMac(info.mac);
     return {
       identity: identity ?? addressIdentity(lead),
-      ...(identity === null && { provisional: true }),
+      provisional: identity === null,
       ...(isGroup ? { alone: true } : mac !== null && { ids: [`mac:${mac}`] }),
       ...(receiver.standby !== null && { power: receiver.standby ? "standby" : "on" }),
       facts: {

@@ -64,7 +64,7 @@ function readRunning(application: Json): Running | null {
       name: text(application["displayName"]) ?? appId,
       type: "app",
       version: null,
-      ...(id !== undefined && { id }),
+      id,
     },
     ids: universal === null ? [appId] : [appId, universal],
     sessionId: text(application["sessionId"]) ?? "",

@@ -64,7 +64,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
    * The id of the last request. Other senders count from 1, and what they change is broadcast under the id of their request
    * (vitalidze/chromecast-java-api-v2#28).
    */
-  #last = randomInt(1, 2 ** 30);
+  #lastId = randomInt(1, 2 ** 30);
   #receiver: Receiver | null = null;
   #media: Media | null = null;
   /** The media session of its last status, which may have ended. */
@@ -130,7 +130,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     signal: AbortSignal,
     withinMs = this.timeoutMs,
   ): Promise<Json> {
-    const id = ++this.#last;
+    const id = ++this.#lastId;
     // The setup namespace has another name for it.
     const numbered = { ...message, [namespace === namespaces.setup ? "request_id" : "requestId"]: id };
     const send = (line: FramedConnection) => line.send(bytesOf(namespace, destination, numbered));

@@ -5,9 +5,9 @@ import { readMac } from "../../transport/wake-on-lan.ts";
 /** Asks one Kodi a question whose answer is an object. */
 export type Ask = (method: string, params: Json) => Promise<Json>;
 
-/** Its web server. */
+/** The mDNS service of its web server. */
 export const httpType = "_xbmc-jsonrpc-h._tcp";
-/** Its socket, which speaks WebSocket and bare TCP. */
+/** That of its socket, which speaks WebSocket and bare TCP. */
 export const socketType = "_xbmc-jsonrpc._tcp";
 export const defaultSocketPort = 9_090;
 

@@ -3,7 +3,7 @@ import { ZapdError } from "../../api/errors.ts";
 import { inParts, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { asJson, type Json, listOf, text } from "../../transport/json.ts";
-import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
+import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
 import type { KodiDevice } from "./device.ts";
 import {
   addonOf,
@@ -53,7 +53,7 @@ export async function favouriteOf(device: KodiDevice, id: string, signal: AbortS
 export async function launchApp(
   device: KodiDevice,
   id: string,
-  params: Readonly<Record<string, string>>,
+  params: DeepLink,
   signal: AbortSignal,
 ): Promise<Confirmed> {
   await unlessSlept(refuseIfDialog(device, signal));
@@ -80,7 +80,7 @@ export async function readAddonDetails(
 async function runAddon(
   device: KodiDevice,
   addonid: string,
-  params: Readonly<Record<string, string>>,
+  params: DeepLink,
   signal: AbortSignal,
 ): Promise<Confirmed> {
   const options = Object.keys(params).length > 0 ? { params } : {};

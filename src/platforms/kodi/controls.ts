@@ -49,6 +49,7 @@ export function kodiControls(device: KodiDevice): Controls {
       async select(id, signal) {
         const channelid = Number(id.slice(channelPrefix.length));
         await device.command("Player.Open", { item: { channelid } }, signal);
+        // It has taken the command, whether or not it can say what it shows.
         const isShown = () => showsChannel(device, channelid, signal).catch(() => false);
         return until(isShown, { timeoutMs: tuneTimeoutMs, signal });
       },

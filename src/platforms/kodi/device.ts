@@ -354,6 +354,7 @@ export class KodiDevice {
   #refreshFeatures(): void {
     if (performance.now() - this.#featuresReadAt < featuresHoldMs) return;
     this.#featuresReadAt = performance.now();
+    // What cannot be read now is asked for again later.
     this.#readFeatures(this.#closed.signal).catch(() => {});
   }
 

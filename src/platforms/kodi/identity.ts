@@ -183,7 +183,7 @@ function sightingOf(
 ): KodiSighting {
   return {
     identity: uuid ?? mac ?? addressIdentity(at),
-    ...(uuid === null && { provisional: true as const }),
+    provisional: uuid === null,
     facts: {
       // Without an announced id, the name that it reports is part of the proof of who it is (proof.ts).
       name: name ?? (uuid && announcedName),

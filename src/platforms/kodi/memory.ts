@@ -20,7 +20,7 @@ const memory = z
 
 export type KodiMemory = z.infer<typeof memory>;
 
-/** The first edition kept texts: `transport` as `http` or `websocket:9090`, and `socket` as `9090`. */
+/** Old files hold texts: `transport` as `http` or `websocket:9090`, and `socket` as `9090`. */
 export const kodiMemory: z.ZodType<KodiMemory> = z.preprocess((kept) => {
   if (!isJson(kept)) return kept;
   const { transport, socket } = kept;

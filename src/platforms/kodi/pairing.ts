@@ -24,6 +24,7 @@ export async function pairKodi(
     if (event.type === "facts") learned = { ...learned, ...event.facts };
   });
   const cancelled = new AbortController();
+  /** Asks it something, with `login` where it wants one; whether it answered without. */
   const letsInWithoutLogin = async (callSignal: AbortSignal, login?: () => Login): Promise<boolean> => {
     let isLoginSent = false;
     const verify = (verifySignal: AbortSignal) => {

@@ -112,14 +112,7 @@ export const favouritePrefix = "favourite:";
 export const channelPrefix = "channel:";
 
 export function appOf(id: string, name: string | null): PlatformApp {
-  const service = kodiServices.get(id);
-  return {
-    platformId: id,
-    name: name ?? id,
-    type: "app",
-    version: null,
-    ...(service !== undefined && { id: service }),
-  };
+  return { platformId: id, name: name ?? id, type: "app", version: null, id: kodiServices.get(id) };
 }
 
 export function readAddon(addon: Json): PlatformApp | null {

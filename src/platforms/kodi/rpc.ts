@@ -4,6 +4,7 @@ import { orAborted } from "../../system/sleep.ts";
 import { type Answer, bodyText, DeviceHttp, type Read, refuseRedirect } from "../../transport/http.ts";
 import { asJson, isJson, type Json, number, readJson, text } from "../../transport/json.ts";
 import type { Address, PlatformHost } from "../platform.ts";
+import type { Ask } from "./announced.ts";
 
 const maxAnswerBytes = 4 * 1024 * 1024;
 
@@ -23,7 +24,7 @@ function notKodi(problem: string): DeviceError {
   return protocolError(`is not a Kodi: ${problem}`);
 }
 
-export interface HttpRpcOptions {
+interface HttpRpcOptions {
   readonly address: Address;
   readonly platformHost: Pick<PlatformHost, "requestTimeoutMs" | "isOwnListener">;
   /**
@@ -34,7 +35,7 @@ export interface HttpRpcOptions {
   /** Called before a login is sent on a new connection; throws when another device may be at the address. */
   verify?(signal: AbortSignal): Promise<void>;
   /** Throws when another Kodi answers; its `ask` goes over the connection that is proven. */
-  prove?(ask: (method: string, params: Json) => Promise<Json>): Promise<void>;
+  prove?(ask: Ask): Promise<void>;
 }
 
 export const usualUser = "kodi";

@@ -38,6 +38,7 @@ export class KodiSession extends WebSocketRpc<unknown> {
   }
 
   protected override sendHeartbeat(): void {
+    // Without an answer the connection falls silent, and is closed for that.
     this.call("JSONRPC.Ping", {}, neverAborted).catch(() => {});
   }
 

@@ -37,18 +37,18 @@ async function readAll(device: KodiDevice, signal: AbortSignal): Promise<Reading
     (playing.status === "rejected" || !hasCode(application.reason, "device_refused", "device_error"))
   )
     throw application.reason;
-  const { volume: reported, muted } = settledValue(application);
+  const { volume: reported, muted } = asJson(settledValue(application));
   const level = number(reported);
   return {
-    playing: playing.status === "fulfilled" ? playing.value : null,
+    playing: settledValue(playing),
     volume: { level: level === null ? null : Math.round(level), muted: flag(muted) },
-    screensaver: screensaver.status === "fulfilled" ? screensaver.value : null,
-    folder: folder.status === "fulfilled" ? folder.value : null,
+    screensaver: settledValue(screensaver),
+    folder: settledValue(folder),
   };
 }
 
-function settledValue(settled: PromiseSettledResult<Json>): Json {
-  return settled.status === "fulfilled" ? settled.value : {};
+function settledValue<T>(settled: PromiseSettledResult<T>): T | null {
+  return settled.status === "fulfilled" ? settled.value : null;
 }
 
 /** The first key or action only ends it (Kodi 20.1, ran). */

@@ -48,7 +48,7 @@ export class RokuApps {
     return readActiveApp(text).app;
   }
 
-  async launch(id: string, params: Readonly<Record<string, string>>, signal: AbortSignal): Promise<Confirmed> {
+  async launch(id: string, params: DeepLink, signal: AbortSignal): Promise<Confirmed> {
     const query = Object.fromEntries(
       Object.entries(params).map(([name, value]) => [linkNames.get(name) ?? name, value]),
     );

@@ -17,7 +17,7 @@ import type { RokuTarget } from "./identity.ts";
 import { appOfInput, inputOf, readVolume } from "./protocol.ts";
 import { ifReadable } from "./state.ts";
 
-/** The app that plays a file by its address; the user installs it. Without it sets no longer take files (CONTROLS.md). */
+/** The app that plays a file by its address; the user installs it. Without it sets no longer take files (next/CONTROLS.md). */
 const mediaAssistant = { id: "782875", name: "Media Assistant" } as const;
 const tunerApp = "tvinput.dtv";
 const tunePolling = { timeoutMs: 3_000, everyMs: 200 } as const;

@@ -12,7 +12,7 @@ import {
   refuseRedirect,
 } from "../../transport/http.ts";
 import { documentText } from "../../transport/xml.ts";
-import type { Address, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
+import type { Address, DeepLink, Emit, Facts, PlatformHost, Power, Sighting } from "../platform.ts";
 import { type RokuIdentity, type RokuMemory, type RokuTarget, readDescription, readDeviceInfo } from "./identity.ts";
 
 /** The paths of ECP that zapd uses (1.2 to 1.8). */
@@ -29,7 +29,7 @@ export const paths = {
   key: (word: string) => `/keypress/${encodeURIComponent(word)}`,
   /** One character. Not form encoding: a space is %20, a plus is %2B (1.8). */
   character: (character: string) => `/keypress/Lit_${encodeURIComponent(character)}`,
-  launch: (id: string, params: Readonly<Record<string, string>>) => {
+  launch: (id: string, params: DeepLink) => {
     const query = Object.entries(params).map(
       ([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`,
     );
@@ -212,7 +212,7 @@ export async function identifyRoku(
     memory,
     pairing: "none",
     ...(power !== null && { power }),
-    ...(isIncomplete && { provisional: true }),
+    provisional: isIncomplete,
   };
 }
 

@@ -6,7 +6,7 @@ import { child, childText, type Element, readXml } from "../../transport/xml.ts"
 import type { Access, Address, Facts, Kind, Power, SsdpAnswer, Target } from "../platform.ts";
 import { locationOf } from "../query.ts";
 
-/** The first edition kept `yes` and `no`. */
+/** Old files hold `yes` and `no`. */
 const flag = z.union([z.boolean(), z.enum(["yes", "no"]).transform((word) => word === "yes")]);
 
 /** What zapd remembers of a Roku beyond its facts. */

@@ -53,8 +53,7 @@ function appOf(element: Element, attributes: Element["attributes"], platformId: 
   if (platformId === "dev") return { ...common, type: "dev", id: "dev" };
   if (input !== null) return { ...common, type: input === "tuner" ? "tuner" : "input", id: input };
   if (attributes["type"] === "tvin") return { ...common, type: "input" };
-  const service = rokuServices.get(platformId);
-  return { ...common, type: "app", ...(service !== undefined && { id: service }) };
+  return { ...common, type: "app", id: rokuServices.get(platformId) };
 }
 
 /** Since OS 11 some sets call their home screen by this id, which `/query/apps` does not know (1.5). */

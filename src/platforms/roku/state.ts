@@ -3,13 +3,14 @@
  * have changed (protocols/roku.md 1.3 to 1.7).
  */
 import { hasCode } from "../../api/errors.ts";
+import { tryOr } from "../../system/try-or.ts";
 import { type PlatformApp, type PlatformState, type Playback, type StatePart, stateParts } from "../platform.ts";
 import { type Ecp, paths } from "./ecp.ts";
 import type { RokuTarget } from "./identity.ts";
 import { inputOf, readActiveApp, readPlayback, readVolume } from "./protocol.ts";
 
 /** For so long a proven identity holds for reading parts. The whole state, and a command, always need a proof. */
-const identityHoldsMs = 40_000;
+const pollingProofHoldsMs = 40_000;
 
 const nothingShown = { app: null, screensaver: false, playback: null, input: null } as const;
 
@@ -39,7 +40,7 @@ export class RokuState {
 
   /** Reads parts. More may be returned: those of the same document, or those that depend on it. */
   async readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
-    const isKnown = performance.now() - this.#provenAt < identityHoldsMs;
+    const isKnown = performance.now() - this.#provenAt < pollingProofHoldsMs;
     const wasOff = this.#wasOff;
     // What plays does not count while an input is shown, so whether one is shown is read as well.
     const maySwitch = parts.includes("playback") && this.#active != null && inputOf(this.#active) !== null;
@@ -75,7 +76,7 @@ export class RokuState {
     const [info, active, player, audio] = settled;
     const facts = info.status === "fulfilled" ? (info.value ?? null) : null;
     if (wantsPower && facts === null && active.status === "rejected") throw active.reason;
-    const shown = textOf(active, readActiveApp);
+    const shown = readSettled(active, readActiveApp);
     if (info.status === "rejected" && shown === null) throw info.reason;
     const failed = settled.find((one) => one.status === "rejected");
     if (failed && settled.every((one) => one.status === "rejected" || one.value === undefined)) throw failed.reason;
@@ -89,7 +90,7 @@ export class RokuState {
       ...(wantsPower && { power }),
       ...(wantsApp && this.#shown(shown)),
       ...(wants("playback") && { playback: this.#playback(player) }),
-      ...(wants("volume") && { volume: textOf(audio, readVolume) }),
+      ...(wants("volume") && { volume: readSettled(audio, readVolume) }),
       // In standby some sets still report what they showed before.
       ...(wantsPower && this.#wasOff && nothingShown),
     };
@@ -108,19 +109,15 @@ export class RokuState {
   #playback(player: PromiseSettledResult<string | null | undefined>): Playback | null {
     // The player says nothing of an input (1.6).
     if (this.#active && inputOf(this.#active) !== null) return null;
-    return textOf(player, (text) => readPlayback(text, this.#active));
+    return readSettled(player, (text) => readPlayback(text, this.#active));
   }
 }
 
-function textOf<T>(settled: PromiseSettledResult<string | null | undefined>, read: (text: string) => T): T | null {
+function readSettled<T>(settled: PromiseSettledResult<string | null | undefined>, read: (text: string) => T): T | null {
   return settled.status === "rejected" ? null : ifReadable(settled.value ?? null, read);
 }
 
 /** What `read` makes of a document; `null` where there is none, or it cannot be read. */
 export function ifReadable<T>(text: string | null, read: (text: string) => T): T | null {
-  try {
-    return text === null ? null : read(text);
-  } catch {
-    return null;
-  }
+  return tryOr(() => (text === null ? null : read(text)), null);
 }

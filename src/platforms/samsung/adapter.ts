@@ -172,6 +172,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     power: powerOf(remote, rest, target, emit, openRemote),
     playback: {
       does: new Set(["play", "pause", "stop"]),
+      // No other command than these comes.
       do: (what, signal) => press(what === "play" || what === "pause" ? what : "stop", signal),
     },
     // Whether it has a renderer may be learned while this connection lives.

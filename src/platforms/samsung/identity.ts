@@ -48,12 +48,12 @@ export async function identifySamsung(
   const answer = await requestInfo(lead, platformHost, signal);
   const { info, certificate } = answer;
   // A TV that gives tokens is driven over TLS only. When it answers only without, its TLS port may still be opening.
-  const isBeside = info.memory.token && certificate === null;
-  const port = isBeside ? securePort : answer.port;
+  const atSecondaryPort = info.memory.token && certificate === null;
+  const port = atSecondaryPort ? securePort : answer.port;
   return {
     identity: info.duid ?? addressIdentity({ host: lead.host, port }),
-    ...(info.duid === null && { provisional: true as const }),
-    ...(isBeside && { atSecondaryPort: true as const }),
+    provisional: info.duid === null,
+    atSecondaryPort,
     ...(info.power !== null && { power: info.power }),
     port,
     certificate,

@@ -14,7 +14,7 @@ const samsungKeys: Readonly<Partial<Record<Key, string>>> = {
   stop: "KEY_STOP",
   rewind: "KEY_REWIND",
   "fast-forward": "KEY_FF",
-  // Unverified, by that table.
+  // Unverified, as that table says.
   replay: "KEY_QUICK_REPLAY",
   skip: "KEY_FF_",
   "volume-up": "KEY_VOLUP",

@@ -123,7 +123,7 @@ export function readAppStatus(id: string, body: string): AppStatus {
 export function appOf(platformId: string, name: string | null): PlatformApp {
   const id = samsungServices.get(platformId);
   const known = knownApps.find(([one]) => one === platformId)?.[2];
-  return { platformId, name: name ?? known ?? platformId, type: "app", version: null, ...(id !== undefined && { id }) };
+  return { platformId, name: name ?? known ?? platformId, type: "app", version: null, id };
 }
 
 export type ListedApp = NonNullable<SamsungMemory["apps"]>[number];

@@ -1,7 +1,7 @@
 /** Apps: launched with a deep link and seen in the foreground, and closed (smart-tvs.md 2.4). */
 import { ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { type Confirmed, noEffect, type PlatformApp } from "../platform.ts";
+import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { closedAfterwards, WebosError } from "./failures.ts";
 import { appOf, inputOf, linkOf, uris } from "./protocol.ts";
@@ -14,7 +14,7 @@ const closedTimeoutMs = 3_000;
 export async function launchApp(
   registered: RegisteredSession,
   id: string,
-  params: Readonly<Record<string, string>>,
+  params: DeepLink,
   signal: AbortSignal,
 ): Promise<Confirmed> {
   const { state } = registered;

@@ -115,7 +115,7 @@ export async function controlPlayer(
 
 /**
  * Plays a file by its URL. Where the viewer accepts none (500 on a C1 and a C8), an app does; which one depends on the
- * firmware, and only the form for a video is known (CONTROLS.md).
+ * firmware, and only the form for a video is known (next/CONTROLS.md).
  */
 async function play(
   registered: RegisteredSession,

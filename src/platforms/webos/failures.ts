@@ -20,7 +20,7 @@ export class WebosError extends DeviceError {
   readonly tvStatus: number | null;
   /** `errorCode` of the application that refused, such as -101; `null` where there is none. */
   readonly appErrorCode: number | null;
-  /** The TV's own message, made printable. */
+  /** The TV's own message, on one line and cut. */
   readonly words: string;
 
   constructor({ tvStatus, appErrorCode, words }: Pick<WebosError, "tvStatus" | "appErrorCode" | "words">) {
@@ -59,7 +59,7 @@ export function readError(message: Payload, payload: Payload): WebosError | null
   return new WebosError({
     tvStatus: status,
     appErrorCode,
-    words: printable(parts.filter((part) => part !== null).join(" ")),
+    words: plainWords(parts.filter((part) => part !== null).join(" ")),
   });
 }
 
@@ -70,7 +70,7 @@ export function asUnsupportedKey(key: Key, error: unknown): unknown {
 }
 
 /** Removes control characters and those that change the direction of writing, and cuts it. */
-function printable(words: string): string {
+function plainWords(words: string): string {
   const plain = words.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\s]+/gu, " ").trim();
   const characters = [...plain];
   return characters.length > longest ? `${characters.slice(0, longest).join("")} …` : plain;

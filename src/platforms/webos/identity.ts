@@ -24,7 +24,7 @@ export async function identifyWebos(
     ]);
     return {
       identity: hello.uuid ?? addressIdentity(lead),
-      ...(hello.uuid === null && { provisional: true as const }),
+      provisional: hello.uuid === null,
       certificate,
       facts: factsOf(hello, { model: model ?? description.model, name: description.name, macs: [] }),
       // The control port stays the one that the search or the user gave.

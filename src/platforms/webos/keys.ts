@@ -22,7 +22,7 @@ export const webosKeys: Readonly<Partial<Record<Key, Press>>> = {
   stop: control("stop"),
   rewind: control("rewind"),
   "fast-forward": control("fastForward"),
-  // Unverified, by that table.
+  // Unverified, as that table says.
   replay: { button: "GOTOPREV" },
   skip: { button: "GOTONEXT" },
   "volume-up": { step: 1 },

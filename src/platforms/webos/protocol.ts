@@ -2,7 +2,7 @@
 import { ZapdError } from "../../api/errors.ts";
 import { asJson, flag, isJson, type Json, listOf, number, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
-import type { MediaItem, PlatformApp, PlatformChannel, Playback, Power } from "../platform.ts";
+import type { DeepLink, MediaItem, PlatformApp, PlatformChannel, Playback, Power } from "../platform.ts";
 import { webosServices } from "./services.ts";
 
 export type Payload = Json;
@@ -183,7 +183,7 @@ export function appOf(platformId: string, title: string | null): PlatformApp {
     name: title ?? (input === null ? platformId : input === "tuner" ? "Live TV" : input.toUpperCase()),
     type: input === null ? "app" : input === "tuner" ? "tuner" : "input",
     version: null,
-    ...(id !== undefined && { id }),
+    id,
   };
 }
 
@@ -248,11 +248,11 @@ export function readInputs(payload: Payload): WebosInput[] {
   });
 }
 
-const mostChannels = 5_000;
+const maxChannels = 5_000;
 
 /** `getChannelList` (2.4). */
 export function readChannels(payload: Payload): PlatformChannel[] {
-  return listOf(payload, "channelList", mostChannels).flatMap((channel) => {
+  return listOf(payload, "channelList", maxChannels).flatMap((channel) => {
     const id = text(channel["channelId"]);
     const number = text(channel["channelNumber"]);
     return id === null ? [] : [{ id, number, name: text(channel["channelName"]) ?? number ?? id }];
@@ -285,7 +285,7 @@ export function viewerPayload({ url, mime, title, image }: MediaItem): Payload {
 }
 
 /**
- * The app that plays a video by its URL, by the major version of the firmware (CONTROLS.md); the newest where it is
+ * The app that plays a video by its URL, by the major version of the firmware (next/CONTROLS.md); the newest where it is
  * unknown.
  */
 export function mediaAppOf(software: string | null): string {
@@ -322,7 +322,7 @@ export function isWebosAppId(text: string): boolean {
 }
 
 /** A deep link (2.4): YouTube takes a URL, all other apps an id. */
-export function linkOf(platformId: string, link: Readonly<Record<string, string>>): Payload {
+export function linkOf(platformId: string, link: DeepLink): Payload {
   const { content_id, contentId = content_id, target, media_type: _type, ...rest } = link;
   const isYouTube = platformId.startsWith("youtube.");
   const address = target ?? (isYouTube && contentId !== undefined ? youTubeOf(contentId) : undefined);

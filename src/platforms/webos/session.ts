@@ -29,7 +29,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
   readonly endpoint: Endpoint;
   /** The listeners by id, called in the order of the messages. */
   readonly #listeners = new Map<unknown, (payload: Payload) => void>();
-  #last = 0;
+  #lastId = 0;
   #messageAt = performance.now();
   #onPrompt: () => void = () => {};
 
@@ -67,12 +67,12 @@ export class WebosSession extends WebSocketRpc<Payload> {
 
   /** One request. Fails with a `WebosError` when the TV answers with an error, or with `device_timeout`. */
   request(uri: string, payload: Payload, signal: AbortSignal): Promise<Payload> {
-    return this.#askInTime(`request_${++this.#last}`, "request", uri, payload, signal);
+    return this.#askInTime(`request_${++this.#lastId}`, "request", uri, payload, signal);
   }
 
   /** One request, whose answer reaches the listener before any push that follows it. */
   async read(uri: string, listener: (payload: Payload) => void, signal: AbortSignal): Promise<void> {
-    const id = `request_${++this.#last}`;
+    const id = `request_${++this.#lastId}`;
     this.#listeners.set(id, listener);
     try {
       await this.#askInTime(id, "request", uri, {}, signal);
@@ -83,7 +83,7 @@ export class WebosSession extends WebSocketRpc<Payload> {
 
   /** Subscribes; returns the first answer, and passes every one to the listener. */
   subscribe(uri: string, listener: (payload: Payload) => void, signal: AbortSignal): Promise<Payload> {
-    const id = `subscribe_${++this.#last}`;
+    const id = `subscribe_${++this.#lastId}`;
     this.#listeners.set(id, listener);
     return this.#askInTime(id, "subscribe", uri, {}, signal);
   }

@@ -42,7 +42,7 @@ const fresh = { pushed: 5_000, polled: 100 } as const;
 /** A second report this long after the first is a push; an earlier one may belong to the first answer. */
 const firstAnswerMs = 100;
 /** A topic that goes unanswered this often, while others are answered, is not reported by this TV. */
-const mostMisses = 2;
+const maxMisses = 2;
 /** While waiting for a change: how often the pushed state is checked, and how often the TV is polled. */
 const checkEveryMs = 20;
 const pollEveryMs = 300;
@@ -253,7 +253,7 @@ export class WebosState {
       if (this.isReportedSince(topic, startedAt)) continue;
       const misses = (this.#misses.get(topic) ?? 0) + 1;
       this.#misses.set(topic, misses);
-      if (misses < mostMisses) this.#reports.delete(topic);
+      if (misses < maxMisses) this.#reports.delete(topic);
       else this.#record(topic, null);
     }
   }
