@@ -22,8 +22,8 @@ interface Answer extends FoundDevice {
 
 /** How long a device may take to answer at its old address. */
 const oldAddressMs = 2_000;
-const pairHint = "Check the address in the network settings of the device, and that it is on";
-const addHint = `${pairHint}: a device that is off cannot be added`;
+const hostHint = "Check the address in the network settings of the device, and that it is on";
+const addHint = `${hostHint}: a device that is off cannot be added`;
 
 export class Adding {
   readonly #deps: DevicesDependencies;
@@ -114,9 +114,9 @@ export class Adding {
     const { platforms, registry } = this.#deps;
     const { host, port } = addressIn(text);
     const usual = platforms.find((one) => one.name === record.platform)?.ports.control ?? record.port;
-    const finding = await this.#probe(host, port ?? record.port, record.platform, pairHint).catch((error: unknown) => {
+    const finding = await this.#probe(host, port ?? record.port, record.platform, hostHint).catch((error: unknown) => {
       if (port !== null || record.port === usual) throw error;
-      return this.#probe(host, usual, record.platform, pairHint);
+      return this.#probe(host, usual, record.platform, hostHint);
     });
     const { platform, sighting, address } = finding;
     if (provesToBe(sighting, record)) return finding;

@@ -58,7 +58,7 @@ function listing(device: Device, route: Route, clear = false): Task<Refreshed> {
 export function launchApp(
   device: Device,
   wanted: string,
-  params: Readonly<Record<string, string>>,
+  params: DeepLink,
   turn: Turn,
 ): Promise<{ app: App; confirmed: Confirmed }> {
   const on = (route: Route) => {
@@ -90,7 +90,7 @@ export function launchApp(
   return owner ? on({ endpoint: owner }) : device.onOneEndpoint("launch", on);
 }
 
-export async function stopApp(device: Device, turn: Turn): Promise<App | null> {
+export function stopApp(device: Device, turn: Turn): Promise<App | null> {
   return device.command(turn, {
     activity: "stopping the app",
     timeoutMs: limits.stop,
@@ -160,7 +160,7 @@ export async function installPackage(
   return result;
 }
 
-export async function reloadPackage(device: Device, turn: Turn, params?: DeepLink): Promise<App> {
+export function reloadPackage(device: Device, turn: Turn, params?: DeepLink): Promise<App> {
   return device.command(turn, {
     activity: "reloading the package",
     timeoutMs: limits.reload,

@@ -32,28 +32,28 @@ export function groupsOf(
   composition: Composition,
 ): readonly (readonly DeviceRecord[])[] {
   const joined = joinedByUser(records);
-  const soft = linksByEvidence(atSharedHosts(records), composition);
-  dropContested(soft, joined);
-  const groups = withoutConflicts(records, joined, soft);
-  linkParts(groups, composition, soft);
-  return connected(records, [joined, soft]);
+  const inferred = linksByEvidence(atSharedHosts(records), composition);
+  dropContested(inferred, joined);
+  const groups = withoutConflicts(records, joined, inferred);
+  linkParts(groups, composition, inferred);
+  return connected(records, [joined, inferred]);
 }
 
 /** The groups, after removing links that would join two records of one platform, or records that the user split. */
 function withoutConflicts(
   records: readonly DeviceRecord[],
   joined: Edges,
-  soft: Edges,
+  inferred: Edges,
 ): readonly (readonly DeviceRecord[])[] {
   for (;;) {
-    const groups = connected(records, [joined, soft]);
+    const groups = connected(records, [joined, inferred]);
     const contested = groups.flatMap((group) =>
       group.length < 2 ? [] : group.filter((one) => group.some((other) => conflict(one, other))),
     );
     const company = contested.flatMap((one) => connectedTo(one, [joined]));
-    const cut = company.filter((one) => (soft.get(one)?.size ?? 0) > 0);
+    const cut = company.filter((one) => (inferred.get(one)?.size ?? 0) > 0);
     if (cut.length === 0) return groups;
-    for (const one of cut) for (const other of [...(soft.get(one) ?? [])]) unlink(soft, one, other);
+    for (const one of cut) for (const other of [...(inferred.get(one) ?? [])]) unlink(inferred, one, other);
   }
 }
 
@@ -61,7 +61,7 @@ function withoutConflicts(
  * Links a record that reaches a part of a device with the only device at its host, where it is the only such record there and
  * the device has none yet.
  */
-function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] }: Composition, soft: Edges): void {
+function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] }: Composition, inferred: Edges): void {
   const isPart = ({ platform }: DeviceRecord) => partial.includes(platform);
   const hosts = new Map<string, { readonly devices: Set<readonly DeviceRecord[]>; readonly parts: DeviceRecord[] }>();
   const at = (host: string) => {
@@ -82,7 +82,7 @@ function linkParts(groups: readonly (readonly DeviceRecord[])[], { partial = [] 
     for (const part of parts) {
       const rivals = parts.filter(({ platform }) => platform === part.platform);
       if (rivals.length > 1 || device.some((one) => conflict(one, part) || isOtherHardware(one, part))) continue;
-      link(soft, anchor, part);
+      link(inferred, anchor, part);
     }
   }
 }
@@ -236,9 +236,9 @@ function normalized(text: string | null, what: string): readonly string[] {
 }
 
 /** Removes links to candidates that exclude one another. */
-function dropContested(soft: Edges, joined: Edges): void {
+function dropContested(inferred: Edges, joined: Edges): void {
   const contested: (readonly [DeviceRecord, DeviceRecord])[] = [];
-  for (const [one, candidates] of soft) {
+  for (const [one, candidates] of inferred) {
     const own = connectedTo(one, [joined]);
     for (const candidate of candidates) {
       const company = connectedTo(candidate, [joined]);
@@ -247,7 +247,7 @@ function dropContested(soft: Edges, joined: Edges): void {
       if (isOneOfMany || isExcluded) contested.push([one, candidate]);
     }
   }
-  for (const [one, other] of contested) unlink(soft, one, other);
+  for (const [one, other] of contested) unlink(inferred, one, other);
 }
 
 function link(edges: Edges, one: DeviceRecord, other: DeviceRecord): void {

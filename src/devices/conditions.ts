@@ -15,7 +15,7 @@ interface Part {
   readonly part: StatePart;
   /** The values it takes; by default any. */
   readonly words?: readonly string[];
-  readonly about: string;
+  readonly example: string;
   holds(state: State, word: string): boolean;
 }
 
@@ -23,33 +23,33 @@ const parts: Readonly<Record<string, Part>> = {
   power: {
     part: "power",
     words: powers.filter((power) => power !== "unknown"),
-    about: "power:on",
+    example: "power:on",
     // `power-off` leads to standby on most sets, so `power:off` holds in both.
     holds: ({ power }, word) => power === word || (word === "off" && isPowerOff(power)),
   },
   app: {
     part: "app",
-    about: "app:netflix, or app:none for the home screen",
+    example: "app:netflix, or app:none for the home screen",
     holds: ({ app }, word) => (word === "none" ? app === null : app !== null && isApp(app, word)),
   },
   playback: {
     part: "playback",
     words: playbackStatuses,
-    about: "playback:playing",
+    example: "playback:playing",
     // No playback means stopped.
     holds: ({ playback }, word) => (playback?.status ?? "stopped") === word,
   },
-  input: { part: "input", about: "input:hdmi1", holds: isInput },
+  input: { part: "input", example: "input:hdmi1", holds: isInput },
   muted: {
     part: "volume",
     words: ["true", "false"],
-    about: "muted:true",
+    example: "muted:true",
     holds: ({ volume }, word) => String(volume?.muted) === word,
   },
 };
 
 const examples = Object.values(parts)
-  .map(({ about }) => about)
+  .map(({ example }) => example)
   .join("; ");
 
 /** Reads a condition; fails with `invalid_payload`, with a hint at what there is. */

@@ -170,7 +170,7 @@ export function listInputs(device: Device, signal: AbortSignal, isUse = true): P
   });
 }
 
-export async function selectInput(
+export function selectInput(
   device: Device,
   wanted: string,
   turn: Turn,

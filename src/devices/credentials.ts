@@ -38,7 +38,7 @@ export class Credentials {
   private constructor(store: Store<Content>, hide: (secret: string) => void) {
     this.#store = store;
     this.#hide = hide;
-    for (const kept of Object.values(store.value.credentials)) this.conceal(kept);
+    for (const kept of Object.values(store.value.credentials)) this.#conceal(kept);
   }
 
   static async open({ hide, ...file }: StateFile & { hide(secret: string): void }): Promise<Credentials> {
@@ -58,7 +58,7 @@ export class Credentials {
       readAnyway: read,
       keep: (kept) => {
         // Hidden before the write, whose failure must not show it.
-        this.conceal(kept);
+        this.#conceal(kept);
         return this.#change(id, kept);
       },
       drop: () => this.#change(id, null),
@@ -101,7 +101,7 @@ export class Credentials {
     });
   }
 
-  conceal(kept: Kept): void {
+  #conceal(kept: Kept): void {
     for (const [name, value] of Object.entries(kept)) if (!publicFields.has(name)) this.#hide(value);
   }
 }

@@ -293,11 +293,12 @@ export class Device {
       } catch (error) {
         if (!hasCode(error, "device_unreachable", "device_timeout") || signal.aborted || task.hasStarted?.())
           throw error;
+        const isTimeout = error.code === "device_timeout";
         // One that timed out tells what was sent.
-        checkAwake(hasCode(error, "device_timeout") ? error : undefined);
-        if (!hasCode(error, "device_unreachable") || !missed) missed = { endpoint, before, error };
+        checkAwake(isTimeout ? error : undefined);
+        if (isTimeout || !missed) missed = { endpoint, before, error };
         // A device that says it is asleep is asleep as a whole, whatever endpoint still answers.
-        if (!hasCode(error, "device_unreachable") || hasReason(error, "asleep")) break;
+        if (isTimeout || hasReason(error, "asleep")) break;
       }
     }
     if (!missed) throw removedError();

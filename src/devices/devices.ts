@@ -25,7 +25,7 @@ export interface DevicesDependencies extends Omit<DeviceDependencies, Provided> 
 
 /** A reader of events for which devices are polled. */
 interface Subscriber {
-  /** The ids of its devices; `null` for all. What one of them becomes a part of is added. */
+  /** The ids of its devices; `null` for all. A device that one of them becomes a part of is added. */
   readonly ids: Set<string> | null;
   /** Ends each subscription, by the device's id. */
   readonly subscriptions: Map<string, () => void>;
@@ -188,7 +188,7 @@ export class Devices {
     return device;
   }
 
-  /** The same; `null` where there is none. */
+  /** The same; `null` where it means no device, or not one alone. */
   findOrNull(segment: string): Device | null {
     try {
       return this.find(segment);
@@ -261,10 +261,10 @@ export class Devices {
   /** Sets a device's name, ports or labels; the default device stays the default under its new name. */
   async change({ record }: Device, change: RecordChange): Promise<void> {
     const { registry } = this.#deps;
-    const words = Object.keys(change.ports ?? {});
+    const names = Object.keys(change.ports ?? {});
     const records = [record, ...registry.recordsOf(record.id)];
     const meant =
-      records.find(({ platform }) => words.every((word) => this.#portsOf(platform).includes(word))) ?? record;
+      records.find(({ platform }) => names.every((name) => this.#portsOf(platform).includes(name))) ?? record;
     this.checkPorts(meant.platform, change.ports);
     await this.followDefault(record, await registry.change(meant.id, change));
   }
@@ -272,7 +272,7 @@ export class Devices {
   /** Fails with `invalid_payload` where a platform has no port of a name. */
   checkPorts(platform: string, ports: Ports | undefined): void {
     const known = this.#portsOf(platform);
-    const unknown = Object.keys(ports ?? {}).find((word) => !known.includes(word));
+    const unknown = Object.keys(ports ?? {}).find((name) => !known.includes(name));
     if (unknown === undefined) return;
     throw new ZapdError(
       "invalid_payload",
@@ -283,7 +283,7 @@ export class Devices {
 
   #portsOf(platform: string): readonly string[] {
     const ports = this.#deps.platforms.find((one) => one.name === platform)?.ports ?? {};
-    return Object.keys(ports).filter((word) => word !== "control");
+    return Object.keys(ports).filter((name) => name !== "control");
   }
 
   /** Joins two devices at the user's word; where one of them is the default device, the config gets the joined name. */
@@ -326,6 +326,7 @@ export class Devices {
     // First, so that a failure leaves no secret of a device that is gone.
     const undo = await credentials.forget(device.endpoints.map(({ id }) => id));
     const removed = await registry.remove(device.id).catch(async (error: unknown) => {
+      // The caller gets the failure of the removal.
       await undo().catch(() => {});
       throw error;
     });

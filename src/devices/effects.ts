@@ -25,9 +25,10 @@ export async function readUntil<T>(
   return last;
 }
 
-/** What shows that a command had its effect; `isReported`: whether the device reports that at all, as far as is known by then. Default: it does. */
+/** What shows that a command had its effect. */
 interface Effect {
   readonly parts: readonly StatePart[];
+  /** Whether the device reports that at all, as far as is known by then; without it, it does. */
   isReported?(): boolean;
   isDone(state: Partial<PlatformState>): boolean;
 }

@@ -10,6 +10,7 @@ import {
   capabilities,
   type Description,
   type DeviceEvent,
+  emptySet,
   type Facts,
   type KeptSecret,
   type Key,
@@ -52,7 +53,6 @@ export interface EndpointDependencies extends PairingDependencies, RecoveryDepen
 /** Takes what is observed of a device's state: pushed by it, read from it, or following from a command that it took. */
 export type Observe = (patch: Partial<PlatformState>, cause: Cause, endpoint: Endpoint) => void;
 
-const noParts: ReadonlySet<StatePart> = new Set();
 /** `setTimeout` fires at once for anything longer. */
 const longestTimerMs = 2 ** 31 - 1;
 /** A platform that ignores its aborted signal for this long is abandoned, or it would hold the queue. */
@@ -81,7 +81,7 @@ interface Derived {
   readonly keys: readonly Key[];
 }
 
-const noDescription: Description = { has: new Set(), withheld: new Set(), keys: new Set() };
+const noDescription: Description = { has: emptySet, withheld: emptySet, keys: emptySet };
 
 export class Endpoint {
   readonly id: string;
@@ -139,7 +139,7 @@ export class Endpoint {
 
   /** The parts of its state that it pushes over the connection that is open. */
   get pushed(): ReadonlySet<StatePart> {
-    return this.#opened?.connection.state?.pushes ?? noParts;
+    return this.#opened?.connection.state?.pushes ?? emptySet;
   }
 
   /** Whether its settings, or a missing pairing, withhold a capability that it has. */
@@ -276,7 +276,7 @@ export class Endpoint {
   }
 
   /**
-   * Runs a task once, with its deadline: the only place where one is made. An error gets the device's name and the activity;
+   * Runs a task once, with its deadline, which is made nowhere else. An error gets the device's name and the activity;
    * the outcome updates the availability.
    */
   async attempt<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
@@ -310,7 +310,7 @@ export class Endpoint {
       log.debug(`${record.name}: ${task.activity}: ${messageOf(error)}`);
       // An aborted call says nothing about the device; an error that names its device is another endpoint's.
       if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.skipsAvailability)
-        this.#noteFailure(error, task.route?.isPoll?.() === true);
+        this.#noteFailure(error, task.route?.isAwaited?.() ?? true);
       // A device's text may hold a secret; the caller's own texts may be shown to the caller.
       const shown = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
       throw withDeviceName(shown, subjectOf(record, this.#platform), task.activity);
@@ -324,7 +324,7 @@ export class Endpoint {
     }
   }
 
-  #noteFailure(error: ZapdError, isPoll: boolean): void {
+  #noteFailure(error: ZapdError, isAwaited: boolean): void {
     const { presence } = this;
     const { status } = presence.availability;
     // The device itself says that it is asleep, so it answers.
@@ -334,7 +334,7 @@ export class Endpoint {
       // A device that is off has not moved; where its host refuses the port, something else may have its address. Polling one
       // that goes on not answering must not have the whole network searched, and every device asked, again and again.
       const mayHaveMoved = !presence.isOff || hasReason(error, "refused");
-      if (mayHaveMoved && (status !== "offline" || !isPoll)) this.#deps.onUnreachable(this.record);
+      if (mayHaveMoved && (status !== "offline" || isAwaited)) this.#deps.onUnreachable(this.record);
     } else if (answerCodes.has(error.code) && !(error instanceof DeviceError && error.phase === "connect")) {
       // One that has forgotten zapd while it was off may be on by now, and will not tell.
       presence.noteAnswer(error.code === "pairing_required" && presence.isOff ? null : undefined);

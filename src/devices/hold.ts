@@ -106,7 +106,7 @@ export class HeldKey {
   stop(reason: ZapdError = releasedError()): void {
     this.#stopping.abort(reason);
     this.#stopping = new AbortController();
-    this.release().catch(() => {});
+    void this.release();
   }
 
   /** Renews a key that is down, or is being pressed for the first time; `false` where it is neither. */

@@ -15,7 +15,7 @@ const devicesPerPart = 100;
 /** Events are given to a reader in batches of about this size, so that a slow one does not buffer many. */
 const batchBytes = 16 * 1024;
 
-export type SnapshotReason = (typeof snapshotReasons)[number];
+type SnapshotReason = (typeof snapshotReasons)[number];
 type DeviceSnapshot = EventOf<"snapshot">["devices"][number];
 
 export interface SnapshotSource {
@@ -56,7 +56,7 @@ interface StoredEvent {
   readonly at: number;
 }
 
-export interface JournalOptions {
+interface JournalOptions {
   /** Every device now, for snapshots. */
   devices(): readonly SnapshotSource[];
   /** The monotonic clock, in milliseconds. */

@@ -11,7 +11,7 @@ import { unknownState } from "./presence.ts";
 /** A change within this time after a command is published as its effect. */
 const effectWindowMs = 2_200;
 
-export interface LastStateDependencies {
+interface LastStateDependencies {
   readonly deviceId: string;
   readonly catalog: Catalog;
   readonly feed: Feed;
@@ -142,6 +142,7 @@ export class LastState {
     return this.#deps.feed.publishState(this.#deps.deviceId, view, cause, actionId);
   }
 
+  /** Runs a read of the whole state: until it ends, nothing is published that it has not read yet. */
   async readFully(read: () => Promise<State>): Promise<State> {
     this.#fullReads++;
     try {

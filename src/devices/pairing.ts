@@ -30,7 +30,7 @@ import { isSameAddress } from "./standing.ts";
 import type { Task } from "./task.ts";
 import type { Trust } from "./trust.ts";
 
-/** The code that the device shows, or the login that was set on it. */
+/** The code that the device shows, or the login that was set on it. With `begin` its caller waits for the next step only. */
 export type PairingRequest = Pick<BodyOf<"pairDevice">, "begin" | "pin" | "user" | "password">;
 
 /** The next step of a pairing; fields that do not belong to the step are `null`. */
@@ -51,7 +51,7 @@ export interface PairingDependencies {
   onPairing(recordId: string, progress: PairingProgress): void;
 }
 
-export type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
+type PairingProgress = Pick<EventOf<"pairing.changed">, "status" | "step" | "reason">;
 
 class PairingAttempt {
   /** The device as it was found at the address that the caller gave. */
@@ -181,7 +181,7 @@ export class EndpointPairing {
     const target = this.#endpoint.targetAt(foundAt, isFresh ? noSecret : undefined);
     const work = async (within: AbortSignal) => {
       // A device without pairing is accepted where it was found.
-      const pair: Platform["pair"] = platform.pair ?? (foundAt && (async () => accepted));
+      const pair: Platform["pair"] = platform.pair ?? (foundAt && (async () => openToAll));
       const pairing = await requireCapability(pair, "pair").call(platform, target, this.#deps.platformHost, within);
       if (within.aborted) pairing.cancel();
       within.throwIfAborted();
@@ -200,6 +200,7 @@ export class EndpointPairing {
         pairing.cancel();
       });
       const accepted = pairing.step === "confirm" ? this.#finish(current, pairing, [], () => pairing.done) : undefined;
+      // The callers get the failure.
       accepted?.catch(() => {});
       if (pairing.step === "code") pairing.ended?.catch((error: unknown) => this.#endedByDevice(current, error));
       return { pairing, expiresAt, accepted };
@@ -306,6 +307,7 @@ export class EndpointPairing {
         end.signal.throwIfAborted();
         await (secret ? kept.keep(secret) : kept.drop());
       } catch (error) {
+        // The caller gets the first failure.
         await registry.setStanding(id, () => before).catch(() => {});
         throw error;
       }
@@ -370,7 +372,7 @@ const noSecret: KeptSecret<unknown> = {
 };
 
 /** The pairing of a device that accepts everybody. */
-const accepted: Pairing = {
+const openToAll: Pairing = {
   step: "confirm",
   expiresMs: answerTimeoutMs,
   done: Promise.resolve({ secret: null }),

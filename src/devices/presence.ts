@@ -12,7 +12,7 @@ export interface Availability {
   readonly power: Power | null;
 }
 
-export interface PresenceDependencies {
+interface PresenceDependencies {
   record(): DeviceRecord;
   /** Called when its status or its power has changed. */
   onChange(): void;
@@ -80,7 +80,7 @@ export class Presence {
   }
 
   /** Notes that it does not answer; with `reported`, that it is about to go off. */
-  noteNoAnswer(reported?: Power): void {
+  noteNoAnswer(reported?: "off"): void {
     const { last_seen, power } = this.availability;
     const { host, port } = this.#deps.record();
     this.#unreachableAt = { host, port, at: performance.now() };

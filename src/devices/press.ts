@@ -24,7 +24,7 @@ import type { Task } from "./task.ts";
 export const literal = "literal:";
 /** Keys that mean something else when they are pressed twice. */
 export const onceOnlyKeys: ReadonlySet<string> = new Set(["power", "power-on", "power-off"] satisfies Key[]);
-const playerKeys: ReadonlySet<Key> = new Set<Key>([
+const playbackKeys: ReadonlySet<Key> = new Set<Key>([
   ...(["play", "pause", "play-pause", "stop"] as const),
   ...(["rewind", "fast-forward", "replay", "skip"] as const),
 ]);
@@ -109,7 +109,7 @@ function effectOf(press: Press): Effect {
       return { ...needs, changes, resultingState: { power: "unknown" }, whenOff: { wake: true, result: undefined } };
     default:
       if (volumeKeys.has(key)) return { ...needs, changes: ["volume"] };
-      return { ...needs, changes: playerKeys.has(key) ? ["playback"] : shownParts };
+      return { ...needs, changes: playbackKeys.has(key) ? ["playback"] : shownParts };
   }
 }
 
@@ -228,9 +228,9 @@ export async function pressKeys(
     timeoutMs: delaysMs + tasks.reduce((sum, { timeoutMs }) => sum + timeoutMs, 0),
     hasStarted: () => progress.sent > 0 || tasks[0]?.hasStarted?.() === true,
     callerTexts: presses.flatMap((press) => ("text" in press ? [press.text] : [])),
-    ...(needs && { needs }),
-    ...(accepts && { accepts }),
-    ...(isConfidential && { isConfidential }),
+    needs,
+    accepts,
+    isConfidential,
     changes: tasks.flatMap(({ changes = [] }) => changes),
     get resultingState() {
       return tasks.findLast(({ resultingState }) => resultingState)?.resultingState;

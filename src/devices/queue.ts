@@ -7,7 +7,7 @@ const maxWaiting = 32;
 const maxWaitMs = 5_000;
 
 interface Waiting extends Span {
-  /** Starts the command; `false` where it has waited too long. */
+  /** Starts the command; `false` where it has waited too long, or this machine slept meanwhile. */
   start(): boolean;
 }
 

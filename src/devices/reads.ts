@@ -17,9 +17,10 @@ import { offState } from "./presence.ts";
 import type { DeviceRecord } from "./record.ts";
 import type { Route, Task } from "./task.ts";
 
-type IsPoll = () => boolean;
+/** Whether a caller waits for a read by now. */
+type IsAwaited = () => boolean;
 
-export interface ReadsDependencies {
+interface ReadsDependencies {
   endpoints(): EndpointSet;
   /** The endpoints that can do a task, the preferred first. */
   candidates(task: Task<unknown>): readonly Endpoint[];
@@ -43,18 +44,18 @@ export class Reads {
     this.#deps = deps;
   }
 
-  state(signal: AbortSignal, isPoll = false): Promise<State> {
-    const read = (isPolled: IsPoll) => this.#deps.lastState.readFully(() => this.#readState(null, isPolled));
-    return this.#shared("state", read, signal, isPoll);
+  state(signal: AbortSignal, isAwaited = true): Promise<State> {
+    const read = (isAwaitedNow: IsAwaited) => this.#deps.lastState.readFully(() => this.#readState(null, isAwaitedNow));
+    return this.#shared("state", read, signal, isAwaited);
   }
 
   /** Reads parts of the state, or all, so that it is observed; fails where the device does not answer, even because it is off. */
   async poll(parts: readonly StatePart[] | null, isAwaited: boolean): Promise<void> {
     if (parts) {
-      const read = (isPoll: IsPoll) => this.#readState(parts, isPoll);
-      await this.#shared(`state ${parts.join(" ")}`, read, neverAborted, !isAwaited);
+      const read = (isAwaitedNow: IsAwaited) => this.#readState(parts, isAwaitedNow);
+      await this.#shared(`state ${parts.join(" ")}`, read, neverAborted, isAwaited);
     } else {
-      await this.state(neverAborted, !isAwaited);
+      await this.state(neverAborted, isAwaited);
       for (const { connection } of this.#deps.endpoints().withState) connection.state?.follow?.();
     }
     if (this.#deps.endpoints().all.every(({ presence }) => presence.availability.status !== "online"))
@@ -67,15 +68,15 @@ export class Reads {
   }
 
   /** Reads the state, or parts of it, from all endpoints and merges it; fails only where no endpoint answers. */
-  async #readState(parts: readonly StatePart[] | null, isPoll: IsPoll): Promise<State> {
+  async #readState(parts: readonly StatePart[] | null, isAwaited: IsAwaited): Promise<State> {
     const endpoints = this.#deps.endpoints();
     const all = endpoints.withState;
     const [first = endpoints.leading] = all;
-    if (all.length < 2) return this.#stateOf({ endpoint: first, isPoll }, parts);
+    if (all.length < 2) return this.#stateOf({ endpoint: first, isAwaited }, parts);
     const states = new Map<Endpoint, State>();
     const hadFailed = this.#failed.has(first);
     const reads = all.map((endpoint) =>
-      this.#stateOf({ endpoint, withoutRecovery: true, isPoll }, parts).then(
+      this.#stateOf({ endpoint, withoutRecovery: true, isAwaited }, parts).then(
         (state) => {
           this.#failed.delete(endpoint);
           states.set(endpoint, state);
@@ -99,7 +100,7 @@ export class Reads {
       return state ? [endpoints.sourceOf(endpoint, state)] : [];
     });
     // Where none has answered, the first is searched for, or gives the error.
-    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first, isPoll });
+    return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first, isAwaited });
   }
 
   async #stateOf(route: Route, parts: readonly StatePart[] | null = null): Promise<State> {
@@ -130,15 +131,15 @@ export class Reads {
 
   async #shared<T>(
     what: string,
-    work: (isPoll: IsPoll) => Promise<T>,
+    work: (isAwaitedNow: IsAwaited) => Promise<T>,
     signal: AbortSignal,
-    isPoll = false,
+    isAwaited = true,
   ): Promise<T> {
     const key = `${what} ${this.#deps.commandCount()}`;
-    if (!isPoll) this.#awaited.add(key);
+    if (isAwaited) this.#awaited.add(key);
     let read = this.#running.get(key) as Promise<T> | undefined;
     if (!read) {
-      read = work(() => !this.#awaited.has(key)).finally(() => {
+      read = work(() => this.#awaited.has(key)).finally(() => {
         this.#running.delete(key);
         this.#awaited.delete(key);
       });
@@ -166,7 +167,7 @@ export class Reads {
     if (!missed) throw removedError();
     const { endpoint, before, error } = missed;
     if (task.route?.withoutRecovery || endpoint.presence.isOff) throw error;
-    const what = task.route?.isPoll?.() ? "poll" : "read";
+    const what = (task.route?.isAwaited?.() ?? true) ? "read" : "poll";
     if (!(await endpoint.recovery.searchElsewhere(before, what, neverAborted))) throw error;
     return endpoint.attempt(task, neverAborted);
   }

@@ -24,7 +24,7 @@ export interface RecoveryDependencies {
 /** A device woken by magic packets answers within this time or not at all. */
 const wakeTimeoutMs = 30_000;
 /** From its first answer until it reports that it is on. */
-const powerOnTimeoutMs = 15_000;
+const onAfterAnswerMs = 15_000;
 /** After this many searches in vain, there is a pause before each further one. */
 const searchesWithoutPause = 3;
 const searchPauseMs = { command: 5_000, read: 30_000, poll: 120_000 } as const;
@@ -120,7 +120,7 @@ export class Recovery {
     const task: Task<void> = {
       activity: "waking it",
       needs: "power_on",
-      timeoutMs: timeoutMs + powerOnTimeoutMs,
+      timeoutMs: timeoutMs + onAfterAnswerMs,
       work: (connection, within) =>
         this.turnOn(connection, within, { isSilent: !hasReason(error, "asleep"), timeoutMs }),
     };

@@ -126,7 +126,7 @@ export class Registry {
     this.#lastFound.set(id, ++this.#findings);
   }
 
-  /** When a device was last removed (`performance.now()`): a scan that has seen it before does not add it again. */
+  /** When a device was last removed (`performance.now()`): a scan that saw it before then does not add it again. */
   removedAt(platform: string, identity: string): number {
     return this.#removedAt.get(`${platform} ${identity}`) ?? Number.NEGATIVE_INFINITY;
   }

@@ -19,7 +19,7 @@ export interface StateFile {
   wrote?(failure: ZapdError | undefined): void;
 }
 
-export interface StoreOptions<T> extends StateFile {
+interface StoreOptions<T> extends StateFile {
   readonly maxBytes: number;
   readonly empty: T;
   /** Reads the content of the file; throws what is wrong with it. */

@@ -10,11 +10,11 @@ export interface Task<T> {
   /** Texts of the caller that the device is given and may repeat: they are not redacted in its errors. */
   readonly callerTexts?: readonly string[];
   /** The capability that it needs; it goes to the endpoint preferred for that, and without it to the leading one. */
-  readonly needs?: Capability;
+  readonly needs?: Capability | undefined;
   /** Whether an endpoint that has the capability can do this very thing. */
-  accepts?(endpoint: Endpoint): boolean;
+  readonly accepts?: ((endpoint: Endpoint) => boolean) | undefined;
   /** It may hold a secret: it goes to paired endpoints only, where there are such. */
-  readonly isConfidential?: boolean;
+  readonly isConfidential?: boolean | undefined;
   /** The one endpoint that it is for. */
   readonly route?: Route;
   work(connection: Connection, signal: AbortSignal, endpoint: Endpoint): Promise<T>;
@@ -37,11 +37,11 @@ export interface Task<T> {
 }
 
 /**
- * One endpoint of a device. `withoutRecovery`: it is neither woken nor searched for, since another may be tried. `isPoll`:
- * whether no caller waits for it yet, so that one that goes on not answering is hardly searched for.
+ * One endpoint of a device. `withoutRecovery`: it is neither woken nor searched for, since another may be tried. `isAwaited`:
+ * whether a caller waits for it by now, as one does by default; otherwise a device that goes on not answering is hardly searched for.
  */
 export interface Route {
   readonly endpoint: Endpoint;
   readonly withoutRecovery?: boolean;
-  isPoll?(): boolean;
+  isAwaited?(): boolean;
 }

@@ -322,11 +322,11 @@ function mayBe({ provisional, pairing, facts: { macs } }: Sighting): boolean {
 }
 
 /** A sighting that reports nothing new of a device. */
-export function sightingOf({ identity, provisional }: DeviceRecord): Sighting {
+export function sightingOf({ identity, provisional = false }: DeviceRecord): Sighting {
   const nothing = { name: null, manufacturer: null, model: null, serial: null, softwareVersion: null, access: null };
   return {
     identity,
-    ...(provisional && { provisional: true as const }),
+    provisional,
     facts: { ...nothing, kind: "unknown", macs: [] },
     memory: {},
     pairing: "none",

@@ -44,10 +44,10 @@ const longestPauseMs = 4_000;
 /** How long packets are sent to a device whose host is up: it may just be shutting down. */
 const hostUpTimeoutMs = 5_000;
 /** How much longer packets are sent from the first answer. */
-const onTimeoutMs = 10_000;
-/** From power-on until the device reports that it is on. One field implementation trusts no earlier report. */
+const afterAnswerMs = 10_000;
+/** From power-on until the device reports that it is on: an earlier report may be wrong (protocols/roku.md 1.8). */
 const reportTimeoutMs = 20_000;
-/** When power-on is repeated. One field implementation polls a device 8 times, 1 s apart, and repeats its key at about 5 s. */
+/** When power-on is repeated (protocols/roku.md 1.8). */
 const repeatAfterMs = 5_000;
 const pollIntervalMs = 500;
 
@@ -120,7 +120,7 @@ async function sendPackets(parts: WakeParts, asking: Asking, timeoutMs: number, 
       if (await turnsOn(parts, answer, signal)) return answer;
       if (answer !== undefined && !hasAnswered) {
         hasAnswered = true;
-        end = Math.max(end, clock.now() + onTimeoutMs);
+        end = Math.max(end, clock.now() + afterAnswerMs);
       }
     }
     await clock.sleep(Math.max(0, Math.min(askIntervalMs, nextPackets - clock.now())), signal);
