@@ -266,7 +266,7 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     mqttStopped ??= mqtt.stop();
     devices.releaseKeys();
     leases.close();
-    devices.journal.close(false);
+    devices.journal.close();
   };
   return {
     registry,

@@ -91,8 +91,8 @@ export class Journal {
   }
 
   /** Publishes the last event, after which every reader ends. */
-  close(restart: boolean): void {
-    this.publish({ type: "daemon.stopping", restart });
+  close(): void {
+    this.publish({ type: "daemon.stopping", restart: false });
     this.#hasEnded = true;
   }
 
