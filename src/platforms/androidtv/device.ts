@@ -74,16 +74,16 @@ export class AndroidTv {
   }
 
   /** The session for a read; callers share the failure of a recent attempt. */
-  session(signal: AbortSignal, eager = false): Promise<RemoteSession> {
+  session(signal: AbortSignal, options?: { eager: boolean }): Promise<RemoteSession> {
     const within = deadline(2 * this.#platformHost.requestTimeoutMs(), signal);
-    return this.#reconnecting.use(within, { eager });
+    return this.#reconnecting.use(within, options);
   }
 
   /** The session for a command, with a TV that has sent something lately, asleep or not. */
   async #reach(signal: AbortSignal): Promise<RemoteSession> {
     // No command is answered, so one sent over a dead connection would be lost.
     if (this.current?.isDoubtful) this.#reconnecting.drop();
-    return unlessSlept(this.session(signal, true));
+    return unlessSlept(this.session(signal, { eager: true }));
   }
 
   /** The same, with a TV that is on, and offers a feature. */

@@ -74,11 +74,11 @@ export class CastDevice {
   }
 
   /** The session for a read; callers share the failure of a recent attempt, unless they are `eager`. */
-  async session(signal: AbortSignal, eager = false): Promise<CastSession> {
+  async session(signal: AbortSignal, options?: { eager: boolean }): Promise<CastSession> {
     // A device that accepts the connection and never reports its identity may use all of this time, so that the error can
     // say so.
     const within = deadline(Math.max(2 * this.#platformHost.requestTimeoutMs(), openTimeoutMs), signal);
-    return this.#reconnecting.use(within, { eager });
+    return this.#reconnecting.use(within, options);
   }
 
   /** The session for a command, with a fresh status. */
@@ -94,7 +94,7 @@ export class CastDevice {
     signal: AbortSignal,
     isRetry = false,
   ): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
-    const session = await this.session(signal, true);
+    const session = await this.session(signal, { eager: true });
     try {
       return { session, receiver: await session.refresh(signal) };
     } catch (error) {

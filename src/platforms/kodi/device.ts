@@ -129,13 +129,13 @@ export class KodiDevice {
 
   /**
    * The active players; after a stop one still answers zeros, so this is asked first (7.2). A player of pictures has no
-   * position, and is included only with `all`.
+   * position, and is included only `withPictures`.
    */
-  async players(signal: AbortSignal, all = false): Promise<number[]> {
+  async players(signal: AbortSignal, { withPictures = false } = {}): Promise<number[]> {
     const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
     const players = Array.isArray(result) ? result.filter(isJson) : [];
     return players.flatMap(({ playerid, type }) =>
-      typeof playerid === "number" && (all || type !== "picture") ? [playerid] : [],
+      typeof playerid === "number" && (withPictures || type !== "picture") ? [playerid] : [],
     );
   }
 
