@@ -133,16 +133,14 @@ async function connect(broker: Broker, { clientId, will, signal }: ConnectOption
   });
   const { promise: ended, resolve: end } = Promise.withResolvers<BusError>();
   client.on("close", () => {
-    signal?.removeEventListener("abort", aborted);
     const reason = why ?? ((isConnected && unwanted) || closed(broker, isConnected ? seeLog : closedHint(broker)));
     reject(reason);
     end(reason);
   });
   signal?.addEventListener("abort", aborted, { once: true });
   if (signal?.aborted) aborted();
-  const limits = await promise;
-  // From here on the connection ends with a DISCONNECT; without one the broker publishes the will.
-  signal?.removeEventListener("abort", aborted);
+  // From then on the connection ends with a DISCONNECT; without one the broker publishes the will.
+  const limits = await promise.finally(() => signal?.removeEventListener("abort", aborted));
   const leave = (left: BusError) => {
     why ??= left;
   };
@@ -372,9 +370,9 @@ function dial(broker: Broker, signal?: AbortSignal): Promise<net.Socket> {
           host,
           port,
           ...(net.isIP(host) === 0 && { servername: host }),
-          ...(ca !== undefined && { ca: [ca] }),
-          ...(cert !== undefined && { cert }),
-          ...(key !== undefined && { key }),
+          ca,
+          cert,
+          key,
           rejectUnauthorized: true,
         })
       : net.connect({ host, port });
@@ -412,23 +410,17 @@ function packetStream(socket: net.Socket, refuse: (what: string, hint: string) =
   socket.on("error", (error) => {
     cause = error;
   });
-  const send = (bytes: Buffer, done: () => void) => {
-    if (socket.write(bytes)) return done();
-    const sent = () => {
-      socket.off("drain", sent).off("close", sent);
-      done();
-    };
-    socket.on("drain", sent).on("close", sent);
-  };
   const stream = new Duplex({
     allowHalfOpen: false,
     read() {},
-    write(bytes: Buffer, _, done) {
-      send(bytes, done);
-    },
     // The library writes a packet in pieces, some of one byte, and holds them back until all are there.
     writev(pieces: readonly { readonly chunk: Buffer }[], done) {
-      send(Buffer.concat(pieces.map(({ chunk }) => chunk)), done);
+      if (socket.write(Buffer.concat(pieces.map(({ chunk }) => chunk)))) return done();
+      const sent = () => {
+        socket.off("drain", sent).off("close", sent);
+        done();
+      };
+      socket.on("drain", sent).on("close", sent);
     },
     final(done) {
       socket.end();

@@ -6,7 +6,7 @@ import type { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
 import { reasonOf } from "../api/issues.ts";
 import { sequenceLimits } from "../api/limits.ts";
-import { type Operation, operations } from "../api/operations.ts";
+import { operations } from "../api/operations.ts";
 import { meansGroup } from "../api/routes.ts";
 import { type Mistake, type Policy, SceneInput, type SceneStep, Step, sceneLimits } from "../api/scenes.ts";
 import { type State, showsVolume } from "../api/schemas.ts";
@@ -331,8 +331,7 @@ class Check {
 
   /** Checks a body by the schema of its operation. `isTable`: the step has it field by field. */
   #command(path: Path, operation: StepOperation, body: object, isTable = false): Command {
-    const { body: schema }: Operation = operations[operation];
-    const issue = schema?.safeParse(body, { reportInput: true }).error?.issues[0];
+    const issue = operations[operation].body.safeParse(body, { reportInput: true }).error?.issues[0];
     const field = String(path.at(-1));
     const [example] = (Step.shape[field as "launch"].meta()?.["examples"] ?? []) as readonly unknown[];
     const at = isTable ? [...path, ...(issue?.path ?? []).map(String)] : path;
