@@ -236,8 +236,7 @@ export class Bridge {
     const problem = why?.message ?? null;
     const hint = why?.hint ?? null;
     const isNew = problem !== null && problem !== this.#status.problem;
-    const isSame = state === this.#status.state && !isNew;
-    const since = isSame ? this.#status.since : new Date().toISOString();
+    const since = state === this.#status.state ? this.#status.since : new Date().toISOString();
     this.#status = { ...this.#status, state, since, problem, hint };
     if (isNew) log.warn(`MQTT: ${withHint(problem, hint)}`);
   }

@@ -122,7 +122,6 @@ export class Commands {
 
   end(): void {
     this.#closing.abort(new ZapdError("device_error", "zapd is disconnecting from the broker"));
-    this.detach();
   }
 
   async #run(message: Message, bus: Bus): Promise<void> {

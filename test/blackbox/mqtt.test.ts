@@ -158,6 +158,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       .data;
     const device = await ears.until(({ topic, json }) => topic === at("") && json?.lease?.owner === "ci");
     expect(device.text).not.toContain(token);
+    const logs = { op: "read_logs", args: { device: "Den" } };
     set.log("a line of its log");
     await ears.until(({ topic, json }) => topic === at("/log") && json.lines.includes("a line of its log"));
     await broker.say(at("/set/key"), "back");
@@ -166,6 +167,9 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect((await ask({ op: "press_key", args: { device: "Den", key: "back" }, lease: token })).ok).toBe(true);
     expect((await ask({ op: "free_lease", args: { device: "Den" }, lease: token })).ok).toBe(true);
     await ears.until(({ topic, json }) => topic === at("") && json.lease === null);
+    set.log("a line after it");
+    await until("the daemon has it", async () => JSON.stringify(await ask(logs)).includes("a line after it"));
+    expect(ears.all.filter(({ topic, text }) => topic === at("/log") && text.includes("after it"))).toEqual([]);
   });
 
   test("retained commands, old ones, and those sent while the daemon was away are not run", async () => {

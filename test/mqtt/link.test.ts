@@ -11,7 +11,9 @@ import { createZapd } from "../../src/zapd.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
+import { Mosquitto, noMosquitto } from "../support/mosquitto.ts";
 import { root } from "../support/sources.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 
 const folder = folderForEach();
 
@@ -69,12 +71,19 @@ test("on, it is loaded, and reports its problem", () => {
   });
 });
 
-/** An API whose events never come. */
-const silent = () => new Response(new ReadableStream(), { headers: { "content-type": "application/x-ndjson" } });
+/** An API whose events are these, and no more. */
+const telling =
+  (...events: object[]) =>
+  () => {
+    const lines = new TextEncoder().encode(events.map((event) => `${JSON.stringify(event)}\n`).join(""));
+    const body = new ReadableStream({ start: (stream) => void (lines.length > 0 && stream.enqueue(lines)) });
+    return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
+  };
+const snapshot = { id: "a.1", type: "snapshot", reason: "start", devices: [], part: 1, last: true };
 const options = (): LinkOptions => ({
   state: folder(),
   log: createLog({ level: "error", format: "text", colour: false, write() {} }),
-  ask: silent,
+  ask: telling(),
   artifacts: { origins: () => [], folder: folder() },
   address: () => null,
   page: () => false,
@@ -102,12 +111,24 @@ test("a bridge that has not read the devices yet can be stopped", async () => {
   expect(bridge.status).toMatchObject({ state: "connecting", problem: null });
 });
 
-test("a link in the place of the id of its site is left where it is, and told", async () => {
+test("a link in the place of the id of its site is left where it is, and told until the connection has a problem", async () => {
   symlinkSync("elsewhere", join(folder(), "mqtt.json"));
-  const { mqtt: settings } = configOf({ mqtt: { url: "mqtt://127.0.0.1:1" } });
-  const { status } = await Bridge.open({ ...options(), settings });
-  expect(status.problem).toContain("could not be read or saved, so it will change with the next restart");
-  expect(status.hint).toContain("a regular file (no link)");
+  let attempts = 0;
+  const closing = (socket: net.Socket) => void (++attempts && socket.destroy());
+  const { port, stop } = await listening(net.createServer(closing));
+  const { mqtt: settings } = configOf({ mqtt: { url: `mqtt://127.0.0.1:${port}` } });
+  const bridge = await Bridge.open({ ...options(), ask: telling(snapshot), settings });
+  expect(bridge.status.problem).toContain("could not be read or saved, so it will change with the next restart");
+  expect(bridge.status.hint).toContain("a regular file (no link)");
+  bridge.start();
+  await until("it waits", () => bridge.status.state === "waiting");
+  const { since, problem } = bridge.status;
+  expect(problem).toContain("closed the connection");
+  // Each time with MQTT 5 and with 3.1.1.
+  await until("it tries for the third time", () => attempts > 4);
+  expect(bridge.status.since).toBe(since);
+  await bridge.stop();
+  await stop();
 });
 
 test("a bridge that is stopped while it subscribes says last that its site is offline", async () => {
@@ -129,18 +150,83 @@ test("a bridge that is stopped while it subscribes says last that its site is of
       }),
     ),
   );
-  const snapshot = { id: "a.1", type: "snapshot", reason: "start", devices: [], part: 1, last: true };
-  const first = new TextEncoder().encode(`${JSON.stringify(snapshot)}\n`);
-  const events = () => new ReadableStream({ start: (stream) => stream.enqueue(first) });
-  const ask = () => new Response(events(), { headers: { "content-type": "application/x-ndjson" } });
   const { mqtt: settings } = configOf({ mqtt: { url: `mqtt://127.0.0.1:${port}`, site: "lab" } });
-  const bridge = await Bridge.open({ ...options(), ask, settings });
+  const bridge = await Bridge.open({ ...options(), ask: telling(snapshot), settings });
   bridge.start();
   await until("it subscribes", () => subscribed !== undefined);
   await bridge.stop();
   expect(published).toEqual([expect.stringContaining('{"online":false,"boot":"a"}')]);
   await stop();
 });
+
+test.skipIf(noMosquitto !== null)("of snapshots in parts, the devices of the last whole one are kept", async () => {
+  const broker = await Mosquitto.start();
+  const part = (part: number, ...ids: string[]) => {
+    const devices = ids.map((id) => ({ device: { id }, state: null }));
+    return { ...snapshot, part, last: part === 2, devices };
+  };
+  const whole = [part(1, "one"), part(2, "two")];
+  const ask = telling(part(1, "one", "gone"), part(2, "two"), ...whole, part(1, "one"));
+  const file = join(folder(), "password");
+  writeFileSync(file, "sQ9x7w", { mode: 0o600 });
+  const login = { username: "zapd", password_file: file };
+  const { mqtt: settings } = configOf({ mqtt: { url: `mqtt://127.0.0.1:${broker.port}`, site: "lab", ...login } });
+  const written: string[] = [];
+  const log = createLog({ level: "error", format: "text", colour: false, write: (line) => written.push(line) });
+  const bridge = await Bridge.open({ ...options(), ask, log, settings });
+  bridge.start();
+  const ears = broker.hear("zapd/1/lab/#");
+  await ears.until(({ json }) => json.devices === 2);
+  for (const id of ["one", "two"]) await ears.until(({ json }) => json.id === id);
+  expect((await broker.kept("zapd/1/lab/devices/+")).map(({ json }) => json.id).toSorted()).toEqual(["one", "two"]);
+  log.error("sQ9x7w");
+  expect(written.join()).toContain("[redacted]");
+  await bridge.stop();
+  await broker.dispose();
+});
+
+test.skipIf(noMosquitto !== null)(
+  "a site whose status is another daemon's twice within a minute is left to it",
+  async () => {
+    const broker = await Mosquitto.start();
+    const status = "zapd/1/lab/status";
+    let isOpen = Promise.resolve();
+    // The broker does not tell why the connection ends, as those of MQTT 3.1.1 do not.
+    const relay = await listening(
+      net.createServer(async (client) => {
+        await isOpen;
+        const from = net.connect(broker.port, "127.0.0.1");
+        client.pipe(from).pipe(client);
+        client.on("close", () => from.destroy());
+      }),
+    );
+    const { mqtt: settings } = configOf({ mqtt: { url: `mqtt://127.0.0.1:${relay.port}`, site: "lab" } });
+    const bridge = await Bridge.open({ ...options(), ask: telling(snapshot), settings });
+    bridge.start();
+    const isOwn = (online: boolean) =>
+      broker.hear(status).until(({ json }) => json.boot === "a" && json.online === online);
+    const lose = async () => {
+      await isOwn(true);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      isOpen = promise;
+      relay.hangUp();
+      await isOwn(false);
+      await broker.say(status, '{"online":true,"boot":"other"}', "-r");
+      resolve();
+    };
+    await lose();
+    await isOwn(true);
+    passTime(60_000);
+    await lose();
+    await lose();
+    await until("it is stopped", () => bridge.status.state === "stopped" && relay.open === 0);
+    expect(bridge.status.problem).toContain("Another zapd has connected");
+    await bridge.stop();
+    await relay.stop();
+    await broker.dispose();
+    wakeUp();
+  },
+);
 
 test("reading the config again tries at once", async () => {
   let attempts = 0;
