@@ -90,8 +90,10 @@ export function readScene(source: string, name: string | null): SceneSource {
       return { name, value, lineOf: lineFinder(text), mistakes, isBroken };
     } catch (error) {
       const line = error instanceof TomlError ? error.line : null;
+      // The text ends within a bracket: that is found on its last line again and again.
+      if (mistakes.some((one) => one.line === line)) break;
       mistakes.push(notToml(line, error));
-      if (line === null || (lines[line - 1] ?? "").trim() === "") break;
+      if (line === null) break;
       lines[line - 1] = "";
     }
   }

@@ -102,7 +102,7 @@ export class Scenes {
     const since = performance.now();
     const { devices } = plan;
     // Since its run began, a device may have become a part of another, or have been removed and added again.
-    const idsOf = (all: readonly Device[]) => all.map(({ id }) => this.#devices.findOrNull(id)?.id ?? id);
+    const idsOf = (all: readonly Device[]) => all.map(({ id }) => this.#devices.findOrNull(id)?.id);
     const ids = idsOf(devices);
     const before = [...this.#runs].filter((run) => idsOf(run.devices).some((id) => ids.includes(id)));
     const { promise: over, resolve } = Promise.withResolvers<void>();

@@ -268,9 +268,7 @@ export function answerError(thrown: unknown, c: Context<Env>, log: Log): Respons
 
 function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
   if (!c.req.raw.signal.aborted)
-    log.error(
-      `${c.req.method} ${c.req.path}: ${thrown instanceof Error ? (thrown.stack ?? thrown.message) : textOf(thrown)}`,
-    );
+    log.error(`${c.req.method} ${c.req.path}: ${(thrown instanceof Error && thrown.stack) || textOf(thrown)}`);
   return new ZapdError("internal_error", "zapd failed; its log has the details");
 }
 

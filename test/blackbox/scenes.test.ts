@@ -311,6 +311,8 @@ describe("files", () => {
     write("up.toml", 'about = "Up"\ndevice = "Bar"\n[[steps]]\nkey = "down"\n');
     await daemon.api("POST", "/scenes/up");
     expect(keys().at(-1)).toBe("Bar down");
+    // As editors leave them.
+    write(".up.toml", "");
     const { scenes } = (await daemon.api("GET", "/scenes")).body.data;
     expect(scenes).toEqual([{ name: "up", about: "Up", steps: 1, devices: ["Bar"], ok: true, mistakes: [] }]);
   });
@@ -609,6 +611,8 @@ describe("files", () => {
     expect(await told({ ...right, device: 5 })).toEqual(["null device"]);
     expect(await told({ toml: 5 })).toEqual(["null toml"]);
     expect(await told({ toml: "steps = [" })).toEqual(["1 text"]);
+    for (const open of ["steps = [\n", 'steps = [1\n"x"'])
+      expect([open, await told({ toml: open })]).toEqual([open, ["2 text"]]);
     expect(done).toEqual([]);
   });
 });

@@ -143,5 +143,27 @@ test("a run waits for one that began before its device was removed and added aga
   await house.add("1", { name: "TV" });
   expect((await runOne(0)).waited_ms).toBeGreaterThan(100);
   await first;
+  // One that runs, and the others that wait for it.
+  const all = Array.from({ length: 32 }, (_, at) => runOne(at === 0 ? 200 : 0));
+  await expect(runOne(0)).rejects.toMatchObject({ code: "device_busy", hint: expect.stringContaining("Try again") });
+  await Promise.all(all);
+  await house.remove();
+});
+
+test("R14 a run that waited for another while this machine slept does not begin", async () => {
+  const house = await openHouse();
+  const scenes = new Scenes(house.folder, house.devices);
+  const device = house.devices.deviceOf(await house.add("1", { name: "TV" }));
+  const send = () => Promise.reject(new Error("no command is sent"));
+  const runOne = () =>
+    scenes.run({ name: null, steps: [wait("1", 100)], devices: [device] }, { send, signal: neverAborted }, () => {});
+  const first = runOne();
+  // It has begun.
+  await Bun.sleep(1);
+  const second = runOne();
+  passTime(8_000);
+  await expect(second).rejects.toMatchObject({ code: "device_busy" });
+  await first;
+  wakeUp();
   await house.remove();
 });
