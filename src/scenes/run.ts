@@ -153,13 +153,12 @@ class Run {
     }
   }
 
-  /** Runs a wait, which also ends when a parallel step has failed. */
+  /** Runs a wait, which fails only by its signal: that aborts also when a parallel step has failed. */
   async #untilHalted<T>(wait: (signal: AbortSignal) => Promise<T>, step: Planned, since: number): Promise<T> {
     const signal = AbortSignal.any([this.#abortSignal, this.#halt.signal]);
     try {
       return await wait(signal);
-    } catch (error) {
-      if (!signal.aborted) throw error;
+    } catch {
       if (this.#timeout.signal.aborted) this.#failed(step, since, this.#timeoutError(), true);
       throw new Stopped();
     }
@@ -173,7 +172,7 @@ class Run {
     this.#options.onStep(step.kind === "act" && step.isTyped ? withoutTyped(result) : result);
   }
 
-  /** Records a failed step; with `isEnd` the scene ends. */
+  /** Records a failed step; with `isEnd`, or once the run was aborted, the scene ends. */
   #failed(
     step: Planned,
     since: number,
@@ -182,7 +181,7 @@ class Run {
     more: Partial<StepResult> = {},
   ): boolean {
     this.#ended(step, since, { ...more, status: "failed", ...(error && { error }) });
-    if (!isEnd) return false;
+    if (!isEnd && !this.#abortSignal.aborted) return false;
     this.#halt.abort();
     throw new Stopped();
   }
@@ -192,10 +191,7 @@ class Run {
     const failed = devices.find(({ status }) => status === "failed");
     const seen = devices.filter(({ status }) => status === "did").map((one) => one.confirmed);
     const confirmed = seen.includes(false) ? false : seen.length === 0 || seen.includes(null) ? null : true;
-    if (failed) {
-      const isEnd = step.onError === "stop" || this.#abortSignal.aborted;
-      return this.#failed(step, since, failed.error, isEnd, { devices, confirmed });
-    }
+    if (failed) return this.#failed(step, since, failed.error, step.onError === "stop", { devices, confirmed });
     const isSkipped = seen.length === 0;
     this.#ended(step, since, { ...didOr(isSkipped), devices, confirmed: isSkipped ? true : confirmed });
     return isSkipped;
@@ -240,7 +236,6 @@ class Run {
     try {
       return hasEffect(await device.state(AbortSignal.any([this.#abortSignal, AbortSignal.timeout(readMs.before)])));
     } catch {
-      this.#abortSignal.throwIfAborted();
       return false;
     }
   }
@@ -289,10 +284,8 @@ class Run {
       const states = await Promise.all(step.devices.map((device) => device.state(this.#abortSignal)));
       matched = states.every((state) => conditions.every((one) => one.holds(state)));
     } catch (error) {
-      const isEnd = step.onError === "stop" || this.#abortSignal.aborted;
-      const stepError = this.#timeout.signal.aborted ? this.#timeoutError() : stepErrorOf(error);
       for (const branch of [branches.yes, branches.no]) this.#passOver(branch);
-      return this.#failed(step, since, stepError, isEnd);
+      return this.#failed(step, since, stepErrorOf(error), step.onError === "stop");
     }
     const [taken, other] = matched ? [branches.yes, branches.no] : [branches.no, branches.yes];
     this.#passOver(other);

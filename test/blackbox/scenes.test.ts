@@ -73,7 +73,7 @@ describe("what steps do", () => {
     const statuses = Object.groupBy(ran.steps, ({ status }) => status);
     expect([statuses.failed, statuses.not_run]).toEqual([undefined, undefined]);
     const one = (at: string) => ran.steps.find((step) => step.at === at) as StepResult;
-    expect(one("1")).toMatchObject({ status: "skipped", reason: "already_so" });
+    expect(one("1")).toMatchObject({ status: "skipped", reason: "already_so", confirmed: true });
     expect(one("2")).toMatchObject({ name: "film", does: "launch netflix", confirmed: true });
     expect(one("9")).toMatchObject({ does: "volume 35", confirmed: true, devices: [{ device: { name: "Cinema" } }] });
     expect(one("7").does).toBe("type 2 characters");
@@ -129,15 +129,23 @@ describe("what steps do", () => {
       yes: { if: { power: "on", app: "netflix" }, ["th" + "en"]: [{ key: "up" }], else: [{ key: "down" }] },
       no: { if: ["power:on", "app:youtube"], ["th" + "en"]: [{ key: "left" }] },
     };
-    const ran = await run([{ launch: "netflix" }, steps.yes, steps.no, { wait_ms: 60_000 }, { key: "right" }]);
+    const ran = await run([
+      { launch: "netflix" },
+      steps.yes,
+      { wait_ms: 1 },
+      steps.no,
+      { wait_ms: 60_000 },
+      { key: "right" },
+    ]);
     expect(outcomes(ran).slice(1)).toEqual([
       "2 did",
       "2.then.1 did",
       "2.else.1 not_run other_branch",
-      "3 skipped no_match",
-      "3.then.1 not_run other_branch",
-      "4 skipped nothing_before",
-      "5 did",
+      "3 did",
+      "4 skipped no_match",
+      "4.then.1 not_run other_branch",
+      "5 skipped nothing_before",
+      "6 did",
     ]);
     expect(keys()).toEqual(["Den up", "Den right"]);
     expect(ran.steps.map(({ matched }) => matched).filter((one) => one !== undefined)).toEqual([true, false]);
@@ -175,7 +183,10 @@ describe("a failure stops the scene, or is passed over", () => {
 
   test("a set that refuses, with the hint", async () => {
     const step = await both({ key: "home" }, "device_refused");
-    expect(step?.error?.hint).toContain("Network access: Enabled");
+    expect(step).toMatchObject({
+      confirmed: null,
+      error: { hint: expect.stringContaining("Network access: Enabled") },
+    });
     const whole = await run([{ key: "home" }, pressed], { device: "Guest", on_error: "continue" });
     expect(outcomes(whole)).toEqual(["1 failed", "2 did"]);
   });
@@ -190,6 +201,8 @@ describe("a failure stops the scene, or is passed over", () => {
     await patience(200);
     // No other set is asked while the timeout is so short.
     await both({ device: "Den", ...step }, code, "on_error", { wait_ms: 1 });
+    const tested = { if: "power:on", ["th" + "en"]: [{ wait_ms: 1 }], on_error: "continue" };
+    expect(outcomes(await run([tested]))).toEqual(["1 failed", "1.then.1 not_run other_branch"]);
     await patience(3_000);
     await den.fault(null);
   });

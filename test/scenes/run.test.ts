@@ -1,8 +1,9 @@
 /** What hardly happens in a house: the longest run, for which test/blackbox/scenes.test.ts would have to wait ten minutes. */
 import { expect, test } from "bun:test";
 import type { StepResult } from "../../src/api/scenes.ts";
-import type { Act, Plan, Wait } from "../../src/scenes/plan.ts";
-import { runPlan } from "../../src/scenes/run.ts";
+import { readCondition } from "../../src/devices/conditions.ts";
+import type { Act, Plan, Wait, WaitFor } from "../../src/scenes/plan.ts";
+import { type RunOptions, runPlan } from "../../src/scenes/run.ts";
 import { Scenes } from "../../src/scenes/scenes.ts";
 import { neverAborted, openHouse } from "../devices/harness.ts";
 import { until } from "../support/http-device.ts";
@@ -81,11 +82,18 @@ test("a branch of parallel steps goes no further once another has failed, which 
 });
 
 test("a run that is cancelled during a wait has no failed step, and its steps say so", async () => {
-  const leave = new AbortController();
-  setTimeout(() => leave.abort(), 20);
-  const { outcome, failed, steps, published } = await run([wait("1", 60_000), wait("2", 0)], 60_000, leave.signal);
-  expect([outcome, failed, published]).toEqual(["cancelled", 0, []]);
-  expect(steps.map(({ reason }) => reason)).toEqual(["cancelled", "cancelled"]);
+  const house = await openHouse();
+  const devices = [house.devices.deviceOf(await house.add("1", { name: "TV" }))];
+  const conditions = [readCondition("app:nowhere")];
+  const until: WaitFor = { ...wait("1", 0), kind: "wait_for", devices, conditions, timeoutMs: 60_000, orElse: "stop" };
+  for (const first of [wait("1", 60_000), until]) {
+    const leave = new AbortController();
+    setTimeout(() => leave.abort(), 20);
+    const { outcome, failed, steps, published } = await run([first, wait("2", 0)], 60_000, leave.signal);
+    expect([outcome, failed, published]).toEqual(["cancelled", 0, []]);
+    expect(steps.map(({ reason }) => reason)).toEqual(["cancelled", "cancelled"]);
+  }
+  await house.remove();
 });
 
 test("a failure about typed text is published without the words of the device, which may repeat it", async () => {
@@ -102,6 +110,18 @@ test("a failure about typed text is published without the words of the device, w
   expect(result.steps[0]?.error).toMatchObject(error);
   expect(published).toMatchObject([{ status: "failed", error: { code: "device_error" } }]);
   expect(JSON.stringify(published)).not.toContain("sQ9x");
+  // The time of the run is over during its last step, or while that is read back.
+  const left = { code: "internal_error", message: "The caller disconnected" } as const;
+  const hangs: RunOptions["send"] = (_command, _device, signal) =>
+    new Promise((resolve) => signal.addEventListener("abort", () => resolve({ ok: false, error: left })));
+  const accepts: RunOptions["send"] = async () => ({ ok: true, data: {} });
+  for (const [send, readsBack] of [[hangs], [accepts, readCondition("app:nowhere")]] as const) {
+    const late = await runPlan(
+      { name: null, steps: [{ ...act, readsBack }], devices: [device] },
+      { send, onStep: () => {}, signal: neverAborted, totalMs: 50 },
+    );
+    expect([late.outcome, late.steps[0]?.error?.code]).toEqual(["stopped", "device_timeout"]);
+  }
   await house.remove();
 });
 
