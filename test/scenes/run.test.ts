@@ -1,10 +1,12 @@
 /** What hardly happens in a house: the longest run, for which test/blackbox/scenes.test.ts would have to wait ten minutes. */
 import { expect, test } from "bun:test";
 import type { StepResult } from "../../src/api/scenes.ts";
+import type { State } from "../../src/api/schemas.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import type { Act, Plan, Wait, WaitFor } from "../../src/scenes/plan.ts";
 import { type RunOptions, runPlan } from "../../src/scenes/run.ts";
 import { Scenes } from "../../src/scenes/scenes.ts";
+import { app, state } from "../cli/remote-model.ts";
 import { neverAborted, openHouse } from "../devices/harness.ts";
 import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
@@ -185,5 +187,22 @@ test("R14 a run that waited for another while this machine slept does not begin"
   await expect(second).rejects.toMatchObject({ code: "device_busy" });
   await first;
   wakeUp();
+  await house.remove();
+});
+
+test("an app or an input has its effect only on a screen that is on, an app not under a screensaver", async () => {
+  const inputs = { list: async () => [], select: async () => {} };
+  const house = await openHouse((set) => ({ ...set.connection(), inputs }));
+  await house.add("1", { name: "TV" });
+  const scenes = new Scenes(house.folder, house.devices);
+  const { steps } = scenes.ofSteps({ device: "TV", steps: [{ launch: "netflix" }, { input: "hdmi1" }] });
+  const shown = { app: app("netflix"), input: "hdmi1" };
+  const effects = (more: Partial<State> = {}) =>
+    steps.map((step) => (step as Act).hasEffect?.(state({ ...shown, ...more })));
+  expect([effects(), effects({ power: "standby" }), effects({ screensaver: true })]).toEqual([
+    [true, true],
+    [false, false],
+    [false, true],
+  ]);
   await house.remove();
 });
