@@ -32,11 +32,18 @@ export const absolute = (path = "") => (isAbsolute(path) ? path : "");
 
 /** The user's home. Fails with `config_invalid` where $HOME is not set and the system does not know the user. */
 export function homeFolder(): string {
+  const home = knownHome();
+  if (home) return home;
+  throw new ZapdError("config_invalid", "Your user has no home folder", {
+    hint: "Set $HOME, or both $ZAPD_CONFIG and $ZAPD_STATE_DIR",
+  });
+}
+
+/** Where the system does not know the user, Bun throws, and Deno gives `null`. */
+function knownHome(): string | null {
   try {
     return homedir();
   } catch {
-    throw new ZapdError("config_invalid", "Your user has no home folder", {
-      hint: "Set $HOME, or both $ZAPD_CONFIG and $ZAPD_STATE_DIR",
-    });
+    return null;
   }
 }

@@ -331,13 +331,14 @@ describe.skipIf(whyNoOther !== null)(`of an ordinary user${skipped}`, () => {
 
   test("a user without an account or a home is told which settings to make, and runs with them", async () => {
     const nobody = ["--reuid", "54321", "--regid", "54321", "--clear-groups"];
-    const bare = { env: { PATH: process.env["PATH"] }, cwd: "/", encoding: "utf8" } as const;
+    const bare = { env: { PATH: process.env["PATH"], DENO_DIR: "/nonexistent" }, cwd: "/", encoding: "utf8" } as const;
     // A service manager does not start it again before somebody has mended that.
-    for (const [words, status] of [
-      ["config path", 1],
-      ["serve", 78],
+    for (const [program, words, status] of [
+      [programWords(), "config path", 1],
+      [programWords(), "serve", 78],
+      [programWords("deno"), "serve", 78],
     ] as const) {
-      const told = spawnSync("setpriv", [...nobody, ...programWords(), ...words.split(" ")], bare);
+      const told = spawnSync("setpriv", [...nobody, ...program, ...words.split(" ")], bare);
       expect([words, told.status]).toEqual([words, status]);
       expect(told.stderr).toContain("no home folder");
       expect(told.stderr).toContain("Set $HOME, or both $ZAPD_CONFIG and $ZAPD_STATE_DIR");
