@@ -112,12 +112,14 @@ export function defaultOwner(): string {
   return `${userName()}@${hostname()}`.slice(0, leaseLimits.owner);
 }
 
-/** The user's name. A container may have no entry for the user. */
+/** The user's name. A container may have no entry for the user, and Bun 1.4.5 calls everyone without $USER "unknown". */
 function userName(): string {
+  const named = process.env["USER"] || process.env["LOGNAME"];
+  if (named) return named;
   try {
     return userInfo().username;
   } catch {
-    return process.env["USER"] || "somebody";
+    return "somebody";
   }
 }
 

@@ -1,5 +1,6 @@
 /** `zapd lease` and `zapd with-lease`, with a daemon that answers as a real one seldom does. The rest is in the scripts. */
 import { expect, test } from "bun:test";
+import { hostname } from "node:os";
 import { join } from "node:path";
 import { testFolder } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
@@ -13,6 +14,7 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
   const socket = join(folder, "zapd.sock");
   const devices = ["a", "b"].map((id) => ({ id, name: `Set ${id}`, labels: ["lab"], lease: null, status: "online" }));
   const freed: string[] = [];
+  const owners = new Set<string>();
   const answer = async (request: Request) => {
     const [, , , id = ""] = new URL(request.url).pathname.split("/");
     if (id === "") return { ok: true, data: devices };
@@ -21,7 +23,8 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
       return notFreed;
     }
     // Both are leased to somebody else at first, and become free at the same moment.
-    const { wait_s } = (await request.json()) as { wait_s: number };
+    const { wait_s, owner } = (await request.json()) as { wait_s: number; owner: string };
+    owners.add(owner);
     const isRenewed = request.headers.has("zapd-lease");
     if (wait_s === 0 && !isRenewed) return { ok: false, error: { code: "device_leased", message: "Leased to ada" } };
     // The other answer has arrived by then.
@@ -31,9 +34,11 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
   const server = Bun.serve({ unix: socket, fetch: async (request) => Response.json(await answer(request)) });
   try {
     const words = ["lease", "-d", "label:lab", "--wait", "10s", "--socket", socket];
-    const { status, stdout } = await runZapd(words, { env });
+    // As cron sets it, without $USER.
+    const { status, stdout } = await runZapd(words, { env: { ...env, LOGNAME: "ada" } });
     expect(status).toBe(0);
     expect([stdout.trim(), ...freed].toSorted()).toEqual(["a", "b"]);
+    expect([...owners]).toEqual([`ada@${hostname()}`]);
   } finally {
     await server.stop(true);
   }
