@@ -263,6 +263,7 @@ export class Bridge {
       } else if (event.type === "state.changed") {
         const changed = event.changed.filter((path) => path !== "playback.position_ms");
         if (changed.length > 0) this.#publishState(event.device_id, event.state, Number(seq), changed);
+        if (this.#homeAssistant.isDue(event.device_id)) void this.#publishDiscovery(event.device_id);
       } else {
         if (event.type === "device.added" || event.type === "device.changed") this.#publishDevice(event.device);
         if (event.type === "device.removed") this.#removed(event.device_id);

@@ -92,12 +92,22 @@ export interface HomeAssistantOptions {
 /** Retained messages have arrived after this time. */
 const settleMs = 1_000;
 
+/** How long after it did not tell its inputs a device is asked again. */
+const askAgainMs = 60_000;
+
+interface KnownInputs {
+  /** What they depend on. */
+  readonly of: string;
+  readonly inputs: readonly Input[] | null;
+  /** When the device last did not tell them, by `performance.now()`; `null` where it has since. */
+  readonly failedAt: number | null;
+}
+
 /** Publishes the payload of each device, and clears it where discovery is off. */
 export class HomeAssistant {
   readonly #options: HomeAssistantOptions;
-  /** Inputs by device, with what they depend on: reading them asks the device, so that it is not done with every change. */
-  readonly #inputs = new Map<string, { readonly of: string; readonly inputs: readonly Input[] }>();
-
+  /** Inputs by device: reading them asks the device, so that it is not done with every change. */
+  readonly #inputs = new Map<string, KnownInputs>();
   /** Whether a broker may still be asked for what was published while discovery was on. */
   #mayClear = true;
 
@@ -156,11 +166,19 @@ export class HomeAssistant {
     const { id, capabilities, software_version, status } = device;
     const of = JSON.stringify([capabilities, software_version]);
     const known = this.#inputs.get(id);
-    if (known?.of === of) return known.inputs;
+    if (known?.of === of && known.failedAt === null) return known.inputs;
     // Not worth waiting for a device that does not answer.
-    const read = status === "offline" ? null : await zapd.listInputs({ id }).then(({ inputs }) => inputs, nothing);
-    if (read) this.#inputs.set(id, { of, inputs: read });
-    return read ?? known?.inputs ?? null;
+    if (status === "offline") return known?.inputs ?? null;
+    const read = await zapd.listInputs({ id }).then(({ inputs }) => inputs, nothing);
+    const inputs = read ?? known?.inputs ?? null;
+    this.#inputs.set(id, { of, inputs, failedAt: read ? null : performance.now() });
+    return inputs;
+  }
+
+  /** Whether a device that answers again is to be asked for what it did not tell. */
+  isDue(deviceId: string): boolean {
+    const failedAt = this.#inputs.get(deviceId)?.failedAt ?? null;
+    return failedAt !== null && performance.now() - failedAt >= askAgainMs;
   }
 }
 

@@ -111,6 +111,36 @@ test("a bridge that has not read the devices yet can be stopped", async () => {
   expect(bridge.status).toMatchObject({ state: "connecting", problem: null });
 });
 
+test("a device that did not tell its inputs is asked again a minute later, when its state shows that it answers", async () => {
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const events = writable.getWriter();
+  const tell = (event: object) => events.write(new TextEncoder().encode(`${JSON.stringify(event)}\n`));
+  let asked = 0;
+  const ask = async (request: Request) => {
+    if (!request.url.endsWith("/inputs"))
+      return new Response(readable, { headers: { "content-type": "application/x-ndjson" } });
+    const error = { code: "device_timeout", message: "Too slow" };
+    return Response.json(++asked === 1 ? { ok: false, error } : { ok: true, data: { inputs: [] } });
+  };
+  const { mqtt: settings } = configOf({ mqtt: { url: "mqtt://127.0.0.1:1", site: "lab", home_assistant: true } });
+  const bridge = await Bridge.open({ ...options(), ask, settings });
+  bridge.start();
+  const device = { id: "aa", name: "Den", status: "online", capabilities: ["inputs"], software_version: null };
+  void tell({ ...snapshot, devices: [{ device, state: null }] });
+  const changes = async () => {
+    await tell({ id: "a.2", type: "state.changed", device_id: "aa", state: null, changed: ["volume"] });
+    await Bun.sleep(20);
+    return asked;
+  };
+  await until("it was asked", () => asked > 0);
+  const counts = [await changes()];
+  passTime(60_000);
+  wakeUp();
+  for (let again = 0; again < 2; again++) counts.push(await changes());
+  expect(counts).toEqual([1, 2, 2]);
+  await bridge.stop();
+});
+
 test("a link in the place of the id of its site is left where it is, and told until the connection has a problem", async () => {
   symlinkSync("elsewhere", join(folder(), "mqtt.json"));
   let attempts = 0;
