@@ -9,7 +9,7 @@ import { type Demo, startDemo } from "../support/demo.ts";
 import { consoleBlocks, shows } from "./script.ts";
 
 /** Its sets run under Deno too. */
-const demos = await Promise.all([startDemo(), startDemo({}, "deno")]);
+const demos = await Promise.all([startDemo(), startDemo({}, { runtime: "deno" })]);
 const [demo, underDeno] = demos;
 const folder = mkdtempSync(join(tmpdir(), "zapd-readme-"));
 afterAll(async () => {

@@ -159,7 +159,10 @@ describe.skipIf(missing !== null)(
           return heard.sort();
         }),
       );
-      expect(ends[0]).toEqual(ends[1]);
+      const [ours = [], theirs = []] = ends;
+      // Seldom the real one is gone before its broken frame is sent.
+      const brokenFrame = "WS_ERR_INVALID_UTF8";
+      expect(ours).toEqual([...new Set([...theirs, brokenFrame])].sort());
       await Promise.all([simulator.wake(), over.then(real.start)]);
       for (const side of sides) expect(await call(side, "JSONRPC.Ping")).toBe("pong");
     }, 60_000);

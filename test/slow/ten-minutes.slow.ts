@@ -20,7 +20,8 @@ let demo: Demo;
 beforeAll(async () => {
   home = await makeHome();
   await set.start();
-  demo = await startDemo(environment());
+  // It prints commands as they are typed in the clone.
+  demo = await startDemo(environment(), { fromSource: true });
 }, 90_000);
 afterAll(async () => {
   await demo.stop();

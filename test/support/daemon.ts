@@ -194,8 +194,8 @@ export function straysIn(log: string): string[] {
 }
 
 /** The program under test and its first arguments, with a clock in real time. */
-export function programWords(runtime = usualRuntime): string[] {
-  return programOf(runtime, false);
+export function programWords(runtime = usualRuntime, setup: Pick<DaemonSetup, "fromSource"> = {}): string[] {
+  return programOf(runtime, false, setup);
 }
 
 /** The program and first arguments of the command line under test: under Deno only the daemon runs, so this is Bun's. */

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort, programWords, type Runtime } from "./daemon.ts";
+import { type DaemonSetup, freePort, programWords } from "./daemon.ts";
 import { until } from "./http-device.ts";
 import { joined } from "./joined.ts";
 import { inOwnNetwork } from "./own-network.ts";
@@ -13,9 +13,12 @@ import { saidBy } from "./said.ts";
 export type Demo = Awaited<ReturnType<typeof startDemo>>;
 
 /** Starts the demo, for `await using` or until it is stopped, and waits for its introduction. */
-export async function startDemo(env: Readonly<Record<string, string>> = {}, runtime?: Runtime) {
+export async function startDemo(
+  env: Readonly<Record<string, string>> = {},
+  { runtime, ...setup }: Pick<DaemonSetup, "runtime" | "fromSource"> = {},
+) {
   const port = await freePort();
-  const program = programWords(runtime);
+  const program = programWords(runtime, setup);
   const folder = mkdtempSync(join(tmpdir(), "zapd-demo-"));
   const path = join(folder, "relay");
   const apart = [process.execPath, join(import.meta.dir, "demo-relay.ts"), path, String(port)];
