@@ -70,8 +70,8 @@ async function printDevices(context: Context, words: readonly string[], states: 
     }
     if (devices.length > 0) context.print(states ? devices.map(stateLine).join("\n") : deviceTable(devices, context));
     // A site that was named is one of them without a device, too.
-    const isAmong = (one: FleetSite) => one.site === selection.site || devices.some(({ site }) => site === one);
-    const among = selectsAll(selection) ? sites : sites.filter(isAmong);
+    const found = new Set([selection.site, ...devices.map(({ site }) => site.site)]);
+    const among = selectsAll(selection) ? sites : sites.filter(({ site }) => found.has(site));
     context.say(printable(summaryOf(among, devices)));
     if (sites.length === 0) context.say(noSites);
     return exits.ok;

@@ -8,6 +8,7 @@ import type { Device } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
 import { localTime, shellQuote } from "../system/text.ts";
+import { tryOr } from "../system/try-or.ts";
 import { type Called, call, groupOf } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -114,13 +115,8 @@ export function defaultOwner(): string {
 
 /** The user's name. A container may have no entry for the user, and Bun 1.4.5 calls everyone without $USER "unknown". */
 function userName(): string {
-  const named = process.env["USER"] || process.env["LOGNAME"];
-  if (named) return named;
-  try {
-    return userInfo().username;
-  } catch {
-    return "somebody";
-  }
+  const { USER, LOGNAME } = process.env;
+  return USER || LOGNAME || tryOr(() => userInfo().username, "somebody");
 }
 
 /** Takes a lease of the device of `-d`, or of the first free one of its group. Fails with CommandError: `device_leased` where none is free. */

@@ -7,6 +7,7 @@ import {
   type Connection,
   type MediaItem,
   type PlatformState,
+  type Playback,
   type PlaybackCommand,
   shownParts,
   statusAfter,
@@ -124,9 +125,7 @@ export function playMedia(device: Device, item: MediaItem, turn: Turn): Promise<
 class PlayingSince {
   readonly #before: Partial<PlatformState>;
   #hasChanged: boolean;
-  #isPlaying = false;
-  /** A file that is still loading may yet fail to. */
-  #isLoading = false;
+  #status: Playback["status"] | undefined;
 
   constructor(before: Partial<PlatformState> | null) {
     this.#before = before ?? {};
@@ -134,15 +133,16 @@ class PlayingSince {
   }
 
   isNew(state: Partial<PlatformState>): boolean {
-    this.#isPlaying = state.playback?.status === "playing";
-    this.#isLoading = state.playback?.status === "buffering";
+    this.#status = state.playback?.status;
     this.#hasChanged ||= !isPlaying(state) || this.#differs(state);
-    return this.#isPlaying && this.#hasChanged;
+    // A file that is still loading may yet fail to.
+    return this.#status === "playing" && this.#hasChanged;
   }
 
   /** Whether it still loads, or plays and shows too little to tell the new file from the old one. */
   get isUnknown(): boolean {
-    return this.#isLoading || (this.#isPlaying && (this.#before.playback?.position_ms ?? 0) < justStartedMs);
+    const isSoon = (this.#before.playback?.position_ms ?? 0) < justStartedMs;
+    return this.#status === "buffering" || (this.#status === "playing" && isSoon);
   }
 
   #differs({ app, playback }: Partial<PlatformState>): boolean {

@@ -78,6 +78,7 @@ const perSite = { concurrent: 32, burst: 100, everyMs: 20 } as const;
 const defaultSettleMs = 300;
 /** The same, before the first message. */
 const firstMessageMs = 1_500;
+const pauseMs = 10;
 /** Devices to request at once, so that the broker drops none; and how many a site is taken to have at least. */
 const maxBatch = 400;
 const assumedDevices = 16;
@@ -128,23 +129,23 @@ export class Fleet {
     signal: AbortSignal | undefined,
   ): Promise<() => Promise<void>> {
     const heard = new Set<string>();
-    let last = 0;
+    let pauses = 0;
     const leave = await this.#bus.subscribe(
       filters,
       (message) => {
         if (!heard.has(message.topic) && heard.size < max.topics) {
           heard.add(message.topic);
-          last = performance.now();
+          pauses = 0;
         }
         this.#take(message);
       },
       0,
     );
-    last = performance.now();
     while (!isComplete()) {
-      if (performance.now() - last >= (this.#sites.size > 0 ? this.#settleMs : firstMessageMs)) break;
+      // Pauses are counted, as a busy process reads nothing for a while: the time alone shows no silence.
+      if (pauses++ * pauseMs >= (this.#sites.size > 0 ? this.#settleMs : firstMessageMs)) break;
       const over = this.#bus.ended.then((why) => Promise.reject(why));
-      await Promise.race([sleep(10, signal), over]);
+      await Promise.race([sleep(pauseMs, signal), over]);
     }
     return leave;
   }
