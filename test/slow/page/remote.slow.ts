@@ -361,6 +361,7 @@ describePage("the remote", (visit) => {
       },
     });
     await shows(page, "Hulu");
+    await eventually("two are asked for", () => held.length > 1);
     await listens(page);
     expect(held.length).toBe(2);
     await held[0]?.respond({ status: 204 });
