@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { programWords, zapdWords } from "../support/daemon.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
-import { isWhole, slowTest } from "../support/whole.ts";
+import { slowTest } from "../support/whole.ts";
 import { type Home, makeHome, type Running } from "./program.ts";
 
 let home: Home;
@@ -37,36 +37,30 @@ const checkout = () => ["config.toml", "package.json"].map((name) => readFileSyn
 /** What lies in the checkout, but for what other tests build there. */
 const names = () => readdirSync(root).filter((name) => name !== "dist");
 
-describe.skipIf(!isWhole)(
-  "a start from the clone serves the user's own place, and writes nothing in the checkout",
-  () => {
-    test.each([
-      ["npm start", "npm", ["start"]],
-      ["deno task start", join(root, "node_modules/.bin/deno"), ["task", "start"]],
-    ] as const)(
-      "%s",
-      async (_name, command, words) => {
-        const before = [checkout(), names()];
-        const daemon = home.start(command, words);
-        await daemon.says(" · socket ");
-        chmodSync(home.configFile, 0o644);
-        expect((await patch({ "dev.vendor_password": "c4nary" })).status).toBe(200);
-        expect(readFileSync(home.configFile, "utf8")).toContain('vendor_password = "c4nary"');
-        expect(modeOf(home.configFile)).toBe("600");
-        const path = await zapd("config", "path");
-        expect([path.stdout, path.stderr]).toEqual([`${home.configFile}\n`, ""]);
-        const doctor = JSON.parse((await zapd("doctor", "--json")).stdout) as {
-          checks: { id: string; text: string }[];
-        };
-        expect(doctor.checks[0]?.text).toEndWith("config ~/.config/zapd/config.toml");
-        expect([checkout(), names()]).toEqual(before);
-        process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
-        await daemon.ended;
-      },
-      60_000,
-    );
-  },
-);
+for (const [name, command, words] of [
+  ["npm start", "npm", ["start"]],
+  ["deno task start", join(root, "node_modules/.bin/deno"), ["task", "start"]],
+] as const)
+  slowTest(
+    `${name}, from the clone, serves the user's own place, and writes nothing in the checkout`,
+    async () => {
+      const before = [checkout(), names()];
+      const daemon = home.start(command, words);
+      await daemon.says(" · socket ");
+      chmodSync(home.configFile, 0o644);
+      expect((await patch({ "dev.vendor_password": "c4nary" })).status).toBe(200);
+      expect(readFileSync(home.configFile, "utf8")).toContain('vendor_password = "c4nary"');
+      expect(modeOf(home.configFile)).toBe("600");
+      const path = await zapd("config", "path");
+      expect([path.stdout, path.stderr]).toEqual([`${home.configFile}\n`, ""]);
+      const doctor = JSON.parse((await zapd("doctor", "--json")).stdout) as { checks: { id: string; text: string }[] };
+      expect(doctor.checks[0]?.text).toEndWith("config ~/.config/zapd/config.toml");
+      expect([checkout(), names()]).toEqual(before);
+      process.kill(-(daemon.child.pid ?? 0), "SIGTERM");
+      await daemon.ended;
+    },
+    60_000,
+  );
 
 describe("zapd in the clone", () => {
   slowTest(

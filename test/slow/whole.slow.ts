@@ -7,10 +7,12 @@ import { measured, runWhole } from "./whole.ts";
 
 const paths = (names: readonly string[]) => names.map((name) => `test/${name}.test.ts`);
 
-/** More generated cases and longer tables than in `npm test`: a sample of them is what that has tried. */
+/** More generated cases and longer tables than in `npm test`: a sample of them is what that or `npm run test:binary` has tried. */
 const longer = paths([
   "blackbox/house",
   "blackbox/kodi-two",
+  "blackbox/pictures",
+  "blackbox/readers",
   "blackbox/roku-identity",
   "config/config-properties",
   "devices/partial",
@@ -19,6 +21,7 @@ const longer = paths([
   "reliability/damage",
   "security/mdns-fuzz",
   "security/own-files",
+  "security/raw-fuzz",
   "server/guard-properties",
   "transport/socket",
   "transport/xml",
@@ -26,6 +29,7 @@ const longer = paths([
 /** Slow tests beside what `npm test` tries: a sample runs those alone. */
 const slower = paths([
   "blackbox/webos-truth",
+  "cli/newcomer",
   "security/console-flood",
   "security/oracles",
   "security/webos-pin",
@@ -36,14 +40,10 @@ const slowerInRealTime = paths(["security/dripping", "server/limits"]);
 /** What else is not the same as in `npm test`; those that wait longest come first. */
 const files = paths([
   "runtime/stream",
-  "blackbox/pictures",
-  "blackbox/readers",
-  "cli/newcomer",
   "reliability/stories",
   "security/cast-floods",
   "security/dlna-rogue",
   "security/foreign-pages",
-  "security/raw-fuzz",
   "security/raw-slow",
   "security/rogue/orders-kodi",
   "security/rogue/orders-roku",
