@@ -78,7 +78,7 @@ const pollMs = 250;
 function followed(device: Device, first: ConsoleLines | null, isEnded: () => boolean): Source {
   const closed = new AbortController();
   let read = first;
-  let cursor = first?.cursor ?? null;
+  let cursor: string | null = null;
   let isBegun = false;
   return {
     async next() {

@@ -33,9 +33,7 @@ export async function askDevice(
   { request, body, context, signal }: Pick<Input<never>, "request" | "context" | "signal"> & { readonly body: unknown },
 ): Promise<Result> {
   const { method, path } = operationRoutes[name];
-  const url = new URL(request.url);
-  url.pathname = `/v1${path.replace(":id", device.id)}`;
-  url.search = "";
+  const url = new URL(`/v1${path.replace(":id", device.id)}`, request.url);
   const headers = new Headers(request.headers);
   for (const ofBody of ["content-length", "transfer-encoding"]) headers.delete(ofBody);
   const json = body === undefined ? null : JSON.stringify(body);

@@ -73,8 +73,7 @@ function serve(
           hint: "Turn it on with: zapd config set daemon.page true; if zapd was started with --no-page, start it without",
         });
       // The relative addresses of the page need the final slash.
-      if (prefix !== "" && callerPath === prefix)
-        return c.redirect(`${prefix.slice(prefix.lastIndexOf("/") + 1)}/`, 308);
+      if (callerPath === prefix) return c.redirect(`${prefix.slice(prefix.lastIndexOf("/") + 1)}/`, 308);
       if (callerPath !== prefix + path) return answerUnknown(c, prefix);
       loading ??= load().then(unpack);
       const assets = await loading.catch(() => null);

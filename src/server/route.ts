@@ -113,7 +113,7 @@ export function route<Name extends OperationName>(
     };
     const since = performance.now();
     // Resolved now: by the end of the command another device may have the name.
-    const device = needsLease || action !== null ? devices.findOrNull(id) : null;
+    const device = needsLease ? devices.findOrNull(id) : null;
     const device_id = device?.id;
     const publish = (outcome: Outcome) => {
       const by = client === doctorCaller ? "cli" : (callers.find((one) => one === client) ?? "http");
@@ -155,8 +155,8 @@ export function deviceRoute<Name extends OperationName>(
 function publishAction(devices: Devices, action: Action, body: unknown, outcome: Outcome): void {
   const device = devices.findOrNull(action.device_id);
   if (!device) return;
-  const { keys, key } = (body ?? {}) as { keys?: unknown; key?: unknown };
-  const words = (Array.isArray(keys) ? keys : [key]).filter((one) => typeof one === "string");
+  const { keys, key } = (body ?? {}) as { keys?: readonly string[]; key?: string };
+  const words = keys ?? (key === undefined ? [] : [key]);
   const typed = words.filter(isTyped);
   const { confirmed, app } = ("data" in outcome ? outcome.data : {}) as { confirmed?: unknown; app?: unknown };
   devices.journal.publish({
@@ -165,8 +165,8 @@ function publishAction(devices: Devices, action: Action, body: unknown, outcome:
     device_id: device.id,
     ok: "data" in outcome,
     confirmed: confirmed as boolean | null | undefined,
-    key: typeof key === "string" && typed.length === 0 ? key : undefined,
-    keys: Array.isArray(keys) ? words.map((word) => (isTyped(word) ? "literal" : word)) : undefined,
+    key: typed.length === 0 ? key : undefined,
+    keys: keys?.map((word) => (isTyped(word) ? "literal" : word)),
     characters: typed.length > 0 ? typed.reduce((sum, word) => sum + [...word].length - literal.length, 0) : undefined,
     app: app as App | null | undefined,
     error: "error" in outcome ? publicError(outcome.error, typed.length > 0) : undefined,
