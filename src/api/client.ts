@@ -220,8 +220,7 @@ function notZapd(): NotZapdError {
 
 function envelopeIn(text: string): { ok?: unknown; data?: unknown; error?: Failure } | null {
   try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" ? value : null;
+    return JSON.parse(text);
   } catch {
     return null;
   }

@@ -41,6 +41,35 @@ test("the same, where the caller stops while the stream is opened", async () => 
   expect(ended).toEqual(["cancelled"]);
 });
 
+test("a stream that breaks off is opened again behind its last line, and a break is reported only where that fails", async () => {
+  const broken: boolean[] = [];
+  const opened: (string | null)[] = [];
+  const open = async (lastId: string | null) => {
+    opened.push(lastId);
+    if (opened.length === 3) throw new Error("nobody is there");
+    return new ReadableStream<Uint8Array>({
+      start: (body) => body.enqueue(new TextEncoder().encode(`{"type":"lines","id":"${opened.length}"}\n`)),
+      pull: (body) => body.error(new Error("it broke off")),
+    });
+  };
+  const following = follow({ open, passes: () => true, broken: (is) => void broken.push(is), resumed: true });
+  const told: [string, boolean[]][] = [];
+  for await (const { id } of following) if (told.push([id, [...broken]]) === 3) break;
+  expect(opened).toEqual([null, "1", "2", "2"]);
+  expect(told).toEqual([
+    ["1", [false]],
+    ["2", [false]],
+    ["4", [false, true, false]],
+  ]);
+});
+
+test("nothing is opened for a caller who has stopped already", async () => {
+  const opened: unknown[] = [];
+  const open = (lastId: unknown) => Promise.reject(opened.push(lastId));
+  for await (const _ of follow({ open, passes: () => false, signal: AbortSignal.abort() })) throw new Error("told");
+  expect(opened).toEqual([]);
+});
+
 test("a resumed stream repeats its first attempt too, and reports when it is open again", async () => {
   const over = new AbortController();
   const broken: boolean[] = [];

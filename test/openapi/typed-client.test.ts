@@ -40,7 +40,7 @@ test("a failure has the code, the message, the hint and the text", async () => {
 });
 
 test("an answer that is not zapd's is a NotZapdError", async () => {
-  for (const body of ["<html>", "null", "{}", "[]", '{"ok":false}'])
+  for (const body of ["<html>", "null", '"text"', "{}", "[]", '{"ok":false}', '{"data":{}}'])
     expect(await failureOf(createClient({ fetch: () => new Response(body) }).health())).toBeInstanceOf(NotZapdError);
 });
 
