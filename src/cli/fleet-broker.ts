@@ -82,9 +82,7 @@ async function settingsOf(context: Context): Promise<MqttSettings> {
       "No broker is known",
       exits.usage,
       "Give it with --broker mqtt://HOST:1883, or set it: zapd config set mqtt.url mqtt://HOST:1883",
-      {
-        code: "usage",
-      },
+      { code: "usage" },
     );
   return mqtt;
 }

@@ -340,11 +340,10 @@ function offline(site: string, command = "The command was not queued"): ZapdErro
 function readAnswer(answer: unknown, site: FleetSite): unknown {
   if (isObject(answer) && answer["ok"] === true) return answer["data"];
   const error = isObject(answer) ? answer["error"] : undefined;
-  const code = isObject(error) ? textIn(error["code"]) : null;
   const message = isObject(error) ? textIn(error["message"], 4_096) : null;
-  if (!isObject(error) || code === null || message === null)
+  if (!isObject(error) || message === null)
     throw new ZapdError("internal_error", `${site.site} sent an invalid answer`);
-  throw new ZapdError(toErrorCode(code), message, { hint: textIn(error["hint"], 4_096) ?? undefined });
+  throw new ZapdError(toErrorCode(error["code"]), message, { hint: textIn(error["hint"], 4_096) ?? undefined });
 }
 
 function textIn(value: unknown, maxLength: number = max.text): string | null {
