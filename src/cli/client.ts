@@ -9,7 +9,7 @@ import {
   type ValueName,
 } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
-import { clientHeader, type Groupable, meansGroup, type OperationName, operationRoutes } from "../api/routes.ts";
+import { clientHeader, type Groupable, meansGroup, type OperationName } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -82,7 +82,7 @@ async function callOnce<Name extends ValueName>(
   const { signal: own } = given as CommonArguments;
   const deadline = untilAnswered ? undefined : context.deadline();
   const signal = own && deadline ? AbortSignal.any([own, deadline]) : (own ?? deadline);
-  const isUpload = operationRoutes[name].path === operationRoutes.installPackage.path;
+  const isUpload = name === "installPackage";
   const send = createCall(apiOf(context, isUpload)) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {
     const { data, text } = await send(name, { ...given, signal });

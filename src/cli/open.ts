@@ -18,8 +18,8 @@ export async function open(context: Context): Promise<void> {
       "Turn it on with: zapd config set daemon.http_enabled true",
     );
   const isDocs = context.flag("docs");
-  const name = context.device === "default" ? undefined : context.device;
-  const device = name === undefined ? null : (await call(context, "getDevice", { id: name })).data;
+  const id = context.device;
+  const device = id === "default" ? null : (await call(context, "getDevice", { id })).data;
   const path = isDocs ? "/docs" : "/";
   await checkServed(context, path);
   const behind = device === null || isDocs ? "" : `#/remote/${device.id}`;

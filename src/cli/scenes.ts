@@ -52,9 +52,7 @@ async function callFor(word: string, context: Context): Promise<SceneCall> {
     const scene = Array.isArray(value) ? { steps: value as unknown[] } : (value as object);
     return { name: "runSteps", given: { body: { ...scene, ...more } } };
   } catch {
-    throw new CommandError(`${source} is neither TOML nor JSON`, exits.usage, undefined, {
-      code: "invalid_scene",
-    });
+    throw new CommandError(`${source} is neither TOML nor JSON`, exits.usage, undefined, { code: "invalid_scene" });
   }
 }
 
@@ -100,8 +98,7 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
       if (line.type !== "scene.finished") continue;
       const isLeft = ({ at, reason }: StepResult) =>
         !printed.has(at) && (reason === "stopped" || reason === "cancelled");
-      const rest = line.data.steps.filter(isLeft);
-      for (const step of rest) context.print(stepLine(context, step));
+      for (const step of line.data.steps.filter(isLeft)) context.print(stepLine(context, step));
       if (line.data.outcome === "cancelled") context.say("zapd: the daemon is stopping, which ended the run.");
       return exitOf(line.data);
     }

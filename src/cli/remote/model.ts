@@ -134,8 +134,7 @@ export function stateAt({ device, state }: DeviceView, seeking: Model["seeking"]
   if (!state || !playback) return state;
   const there = positionAt(playback, now);
   if (there === null) return state;
-  const position = seeking?.id === device.id ? seeking.to : there;
-  const position_ms = Math.round(Math.max(0, Math.min(position, playback.duration_ms ?? position)));
+  const position_ms = Math.round(seeking?.id === device.id ? seeking.to : there);
   return { ...state, playback: { ...playback, position_ms } };
 }
 

@@ -23,7 +23,7 @@ export function render(model: Model, viewport: Viewport): string[] {
   const gap = rows - head.length - foot.length >= 8 ? 1 : 0;
   const room = Math.max(0, rows - head.length - foot.length - gap);
   const middle = body(model, width, room).slice(0, room);
-  const blank = Array.from({ length: Math.max(0, room - middle.length) }, (): Line => []);
+  const blank = Array.from({ length: room - middle.length }, (): Line => []);
   const above = gap === 1 ? [[]] : [];
   return [...head, ...above, ...middle, ...blank, ...foot]
     .slice(0, rows)
@@ -150,7 +150,7 @@ function picker(model: Model, { what, filter, at }: Mode & { name: "pick" }, roo
     ];
   const first = Math.max(0, Math.min(at - Math.floor(room / 2), choices.length - room));
   return choices
-    .slice(first, first + Math.max(1, room))
+    .slice(first, first + room)
     .map(({ name }, row) => (first + row === at ? [piece(`▸ ${name}`, "pressed")] : [piece(`  ${name}`)]));
 }
 
@@ -167,7 +167,7 @@ function help(model: Model, width: number, room: number): Line[] {
   ];
   if (keys.some(({ isHeld }) => isHeld)) all.push({ cap: "↑ …", word: "held: repeats until released" });
   const cell = 34;
-  const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / Math.max(1, room))));
+  const columns = Math.max(1, Math.min(Math.floor(width / cell), Math.ceil(all.length / room)));
   const height = Math.ceil(all.length / columns);
   return Array.from({ length: height }, (_, row) =>
     Array.from({ length: columns }, (_, column) => all[column * height + row]).flatMap((entry) => {
@@ -200,7 +200,7 @@ function drawRow(model: Model, view: DeviceView, keys: readonly Shown[], row: nu
   const here = keys.filter(({ place }) => place?.[0] === row);
   for (const key of here.sort((one, other) => columnOf(one) - columnOf(other))) {
     const gap = columnOf(key) - widthOf(line);
-    line.push(piece(" ".repeat(Math.max(0, gap))), ...draw(model, view, key));
+    line.push(piece(" ".repeat(gap)), ...draw(model, view, key));
   }
   return line;
 }
