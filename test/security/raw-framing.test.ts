@@ -25,6 +25,7 @@ type Case = readonly [what: string, bytes: string, readings: Readings];
 const cases: readonly Case[] = [
   ["a length", `${head(length)}\r\n${body}`, 1],
   ["chunks", `${head(chunked)}\r\n${chunk}`, 1],
+  ["chunks in capitals", `${head(chunked.toUpperCase())}\r\n${chunk}`, 1],
   ["a length and chunks", `${head(length + chunked)}\r\n${chunk}${hidden}`, 0],
   ["chunks and a length", `${head(chunked + length)}\r\n0\r\n\r\n${hidden}`, 0],
   ["two lengths that differ", `${head(`${length}Content-Length: 0\r\n`)}\r\n${body}${hidden}`, 0],
