@@ -121,6 +121,10 @@ test("request() lets in what a page sent as little as fetch() does", async () =>
   ] as const)
     expect([headers, (await one.request(path, { ...press, headers })).status]).toEqual([headers, 403]);
   expect((await one.request("/v1/devices/Den/state", { headers: { origin: "http://evil.test" } })).status).toBe(403);
+  // Its own page, where the program serves https.
+  const own = { method: "POST", headers: { host: "localhost", origin: "https://localhost" } };
+  expect((await one.request(new Request("https://localhost/v1/config/reload", own))).status).toBe(200);
+  expect((await one.request(new Request("http://localhost/v1/config/reload", own))).status).toBe(403);
 });
 
 test("a stream of request() that its caller aborts ends for whoever reads it, as one of fetch() does", async () => {
