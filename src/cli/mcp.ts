@@ -2,19 +2,16 @@
 import { resolve } from "node:path";
 import { type ClientOptions, createClient, createStream } from "../api/client.ts";
 import { exits, type Failure } from "../api/errors.ts";
-import { homeFolder, stateFolder } from "../config/paths.ts";
+import { homeFolder } from "../config/paths.ts";
 import { systemClock } from "../system/sleep.ts";
 import { tildePath } from "../system/text.ts";
 import { apiOf, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { packageAt } from "./install.ts";
-import { tryCall } from "./requests.ts";
+import { locateDaemon } from "./running.ts";
 import { pathsIn, runningNow, scriptWords, variables } from "./service-managers.ts";
 import { findVerb } from "./words.ts";
-
-/** How long the daemon may take to say where its state folder is. */
-const statusTimeoutMs = 2_000;
 
 /** A daemon that is away for longer is not restarting. */
 const longestRestartMs = 60_000;
@@ -76,8 +73,7 @@ async function explained(error: unknown, context: Context): Promise<Failure> {
 /** Prints the token of `/mcp`, and makes it where there is none. */
 async function token(context: Context): Promise<void> {
   const { mcpToken, renewToken, tokenFile } = await import("../mcp/token.ts");
-  const status = await tryCall(context, "status", {}, statusTimeoutMs);
-  const state = (status.ok ? status.data.state_folder : undefined) ?? resolve(stateFolder(process.env));
+  const state = resolve((await locateDaemon(context)).stateFolder);
   const found = await (context.flag("new") ? renewToken(state) : mcpToken(state));
   const file = tokenFile(state);
   context.print(context.json ? JSON.stringify({ token: found, file }) : found);
