@@ -235,6 +235,15 @@ describe("a key that is kept down", () => {
     expect(set.sent).toEqual(["a down", "a down down", "a down up", "a home"]);
   });
 
+  test("is let go behind as many presses as may wait", async () => {
+    const set = slowSet();
+    set.press("down", 33, { ...down, isRepeat: true });
+    for (let tap = 0; tap < 8; tap++) set.press("home");
+    set.presses.release();
+    for (let tap = 0; tap < 10; tap++) await set.end();
+    expect([set.sent.length, set.sent.at(-1), set.told]).toEqual([10, "a down up", []]);
+  });
+
   test("is not held any more by the time a slow set has taken the press before: nothing more is sent", async () => {
     const set = slowSet();
     set.press("left");

@@ -1,5 +1,5 @@
 /** Following events where the runtime's fetch does not end a body with its signal. */
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { type Followed, follow } from "../../src/api/client-stream.ts";
 import { until } from "../support/http-device.ts";
 
@@ -61,6 +61,31 @@ test("a stream that breaks off is opened again behind its last line, and a break
     ["2", [false]],
     ["4", [false, true, false]],
   ]);
+});
+
+test("a stream is opened again 45 s after its last line", async () => {
+  const over = new AbortController();
+  const bodies: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const open = async () => new ReadableStream<Uint8Array>({ start: (body) => void bodies.push(body) });
+  const following = follow({ open, passes: () => true, signal: over.signal });
+  const pass = async (ms: number) => {
+    jest.advanceTimersByTime(ms);
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    return bodies.length;
+  };
+  jest.useFakeTimers();
+  try {
+    const line = following.next();
+    await pass(40_000);
+    bodies[0]?.enqueue(new TextEncoder().encode(`{"type":"lines","id":"1"}\n`));
+    await line;
+    const next = following.next();
+    expect([await pass(44_000), await pass(1_000), await pass(250)]).toEqual([1, 1, 2]);
+    over.abort();
+    expect((await next).done).toBe(true);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test("nothing is opened for a caller who has stopped already", async () => {

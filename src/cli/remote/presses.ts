@@ -41,7 +41,7 @@ interface Hold {
 
 interface DeviceQueue {
   waiting: QueuedCommand[];
-  /** The command that is being sent. */
+  /** The command that is being sent, or was sent last. */
   current: QueuedCommand | undefined;
   draining: Promise<void> | null;
 }
@@ -157,7 +157,6 @@ export class Presses {
       if (hold && failure) hold.isDown = false;
       else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#sendHold(hold, "down"), renewMs);
     }
-    queue.current = undefined;
     queue.draining = null;
   }
 }
