@@ -102,7 +102,11 @@ describe("keys", () => {
     expect(after(off, "p").model.notice?.text).toContain("turning it on");
     expect(after(off, "h").model.notice).toBeNull();
     // Bedroom cannot be turned on: its own power key is all there is.
-    expect(keysIn(after(driving({ current: bedroom.id }), "p").effects)).toEqual(["power"]);
+    const asleep = { device: { ...bedroom, status: "offline" }, state: null } as const;
+    for (const one of [driving({ current: bedroom.id }), driving({ current: bedroom.id, devices: [asleep] })]) {
+      const { model, effects } = after(one, "p");
+      expect([keysIn(effects), model.notice]).toEqual([["power"], null]);
+    }
   });
 
   test("q, Esc and Ctrl-C quit; Ctrl-C from everywhere", () => {

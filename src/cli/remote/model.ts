@@ -381,7 +381,7 @@ function switchDevice(model: Model, by: number): Step {
   const id = devices[(at + by + devices.length) % devices.length]?.device.id;
   if (id === undefined || id === model.current)
     return step({ ...model, notice: { text: "no other device is known", isFailure: false } });
-  return step({ ...model, current: id, notice: null, pressedInput: null });
+  return step({ ...model, current: id, notice: null });
 }
 
 function lineKey(model: Model, mode: Mode & { name: "line" }, key: string): Step {
