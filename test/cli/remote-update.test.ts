@@ -151,7 +151,8 @@ describe("keys", () => {
     expect(after(driving({}, { state: null }), ".").effects).toEqual([]);
     const idle = after(driving(), ".");
     expect([idle.effects, idle.model.notice?.text]).toEqual([[], "Living Room is not playing anything that can seek"]);
-    const cannot = after(bare({ capabilities: ["state"] }), ".");
+    const withoutSeek: Device = { ...livingRoom, capabilities: ["state"] };
+    const cannot = after(driving({}, { device: withoutSeek, state: playing(new Date(now)) }), ".");
     expect([cannot.effects, cannot.model.notice?.text]).toEqual([[], "Living Room cannot seek"]);
   });
 

@@ -239,7 +239,7 @@ function withCurrentDevice(model: Model): Model {
   const { devices } = model;
   if (devices.some(({ device }) => device.id === model.current)) return model;
   const { device } = devices.find((one) => one.device.is_default) ?? devices[0] ?? {};
-  return { ...model, current: device?.id ?? null, mode, seeking: null };
+  return { ...model, current: device?.id ?? null, mode };
 }
 
 function commandDone(model: Model, { id, command, difference }: Event & { name: "done" }): Model {
