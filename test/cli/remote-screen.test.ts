@@ -104,6 +104,7 @@ describe("the screen", () => {
     const silent = driving({}, { device: { ...livingRoom, status: "offline", last_seen } });
     expect(shown(silent)[1]).toBe(" does not answer (last seen 09:12) · p turns it on");
     expect(shown(driving({ isDisconnected: true }))[1]).toBe(" the daemon does not answer; trying again …");
+    expect(shown(driving({ isDisconnected: true, current: bedroom.id })).join()).not.toContain(accessHint);
     const strange: Device = { ...livingRoom, access: "unpaired" };
     expect(shown(driving({}, { device: strange }))[1]).toBe(" not paired");
     expect(shown(driving({}, { state: null }))[1]).toBe(" on");
