@@ -96,7 +96,7 @@ async function key(context: Context, words: readonly string[]): Promise<number> 
 /** Makes each site fetch and install a package, from an origin that the site's own config lists. */
 async function install(context: Context, words: readonly string[]): Promise<number> {
   const [url, ...pairs] = words;
-  if (url === undefined || !URL.canParse(url) || new URL(url).protocol !== "https:")
+  if (url === undefined || URL.parse(url)?.protocol !== "https:")
     throw new UsageError("which package? Give the https address from which each site downloads it");
   const params = deepLinkOf(pairs);
   const { sha256, bytes } = await packageIdentity(context);
