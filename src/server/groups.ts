@@ -17,7 +17,7 @@ export function groupRoutes(app: Hono<Env>, { devices }: AppDependencies): void 
       const results = await Promise.all(members.map((device) => askDevice(app, name, device, input)));
       if (results.some(({ ok }) => ok)) return { results };
       const { code = "internal_error", message = "No device accepted it", hint } = results[0]?.error ?? {};
-      throw new ZapdError(code as ErrorCode, message, { hint, namesDevice: true, details: { results } });
+      throw new ZapdError(code as ErrorCode, message, { hint, details: { results } });
     });
   }
 }
@@ -35,7 +35,6 @@ export async function askDevice(
   const { method, path } = operationRoutes[name];
   const url = new URL(`/v1${path.replace(":id", device.id)}`, request.url);
   const headers = new Headers(request.headers);
-  for (const ofBody of ["content-length", "transfer-encoding"]) headers.delete(ofBody);
   const json = body === undefined ? null : JSON.stringify(body);
   if (json !== null) headers.set("content-type", "application/json");
   const own = new Request(url, { method: method.toUpperCase(), headers, body: json, signal });

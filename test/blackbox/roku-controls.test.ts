@@ -109,6 +109,8 @@ test("icons are cached, and validated by their ETag; a file is played by its add
   ] as const)
     expect([has, (await icon("782875", { "if-none-match": has })).status]).toEqual([has, status]);
   expect((await icon("4711")).status).toBe(404);
+  // HEAD does not ask the set whether there is one.
+  expect((await fetch(`${daemon.url}/devices/${id}/apps/4711/icon`, { method: "HEAD" })).status).toBe(200);
   expect(set.requests.filter(({ path }) => path.startsWith("/query/icon"))).toHaveLength(1);
   // The player on the set puts the address into a request unchanged.
   for (const [url, handed] of [
