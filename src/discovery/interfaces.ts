@@ -31,7 +31,7 @@ export function interfacesNow(): Interface[] {
 }
 
 /** The interfaces with the wanted names or addresses; where none are given, all but loopback. */
-export function wantedInterfaces(wanted: readonly string[], all = interfacesNow()): Interface[] {
+export function wantedInterfaces(wanted: readonly string[], all: readonly Interface[] = interfacesNow()): Interface[] {
   if (wanted.length === 0) return all.filter((one) => !one.loopback);
   const chosen = all.filter((one) => wanted.includes(one.name) || wanted.includes(one.address));
   // Any address of the loopback network, such as 127.0.0.2, belongs to the loopback interface.

@@ -106,7 +106,7 @@ export interface Examination extends Places {
   /** The interfaces on which discovery searches. */
   searchedInterfaces(): Promise<readonly Interface[]>;
   probes(): Promise<readonly Probe[]>;
-  /** Every known device; empty when the daemon does not run. */
+  /** Every known device; empty when the daemon does not run. Fails where it does not list them. */
   devices(): Promise<readonly Device[]>;
 }
 
@@ -120,13 +120,14 @@ export function examine(places: Places, isInside: boolean): Examination {
     config: memoize(() => findConfig(places.configFile)),
     searchedInterfaces: memoize(async () => {
       const { config } = await exam.config();
-      return wantedInterfaces(config.discovery.interfaces, [...machine.interfaces()]);
+      return wantedInterfaces(config.discovery.interfaces, machine.interfaces());
     }),
     probes: memoize(async () => Promise.all((await exam.searchedInterfaces()).map(probeMulticast))),
     devices: memoize(async () => {
       if ((await exam.daemon()).state !== "running") return [];
       const answer = await exam.ask("listDevices", {}, 2_000);
-      return answer.ok ? answer.data : [];
+      if (!answer.ok) throw new Error(answer.message);
+      return answer.data;
     }),
   };
   return exam;

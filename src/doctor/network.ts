@@ -42,17 +42,17 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   return findings.length > 0 ? findings : [fail("no interface but loopback has an IPv4 address", hint)];
 }
 
-/** Warns of hosts in the config whose names do not resolve. */
+/** Warns of hosts in the config that are no addresses, or whose names do not resolve. */
 export async function hostsKnown(exam: Examination): Promise<Finding[]> {
   const { hosts } = (await exam.config()).config.discovery;
-  const found = hosts.map((host) =>
-    resolveHost(splitHost(host).host).then(
-      () => [],
-      (error: unknown) => [
-        warn(`discovery.hosts: ${textOf(error)}`, "Correct it in the config, or turn the device on"),
-      ],
-    ),
-  );
+  const found = hosts.map(async (host) => {
+    try {
+      await resolveHost(splitHost(host).host);
+      return [];
+    } catch (error) {
+      return warn(`discovery.hosts: ${textOf(error)}`, "Correct it in the config, or turn the device on");
+    }
+  });
   return (await Promise.all(found)).flat();
 }
 

@@ -6,6 +6,7 @@ import { systemCode, textOf } from "../api/errors.ts";
 import { type Interface, isThisMachine } from "../discovery/interfaces.ts";
 import { searchSsdp } from "../discovery/ssdp.ts";
 import { ScanWindow } from "../discovery/window.ts";
+import { neverAborted } from "../system/never-aborted.ts";
 
 const group = "239.255.255.250";
 const listenMs = 1_000;
@@ -25,7 +26,7 @@ export interface Probe {
 /** Sends a datagram to the group, which a second socket should receive, and searches as discovery does. Takes one second. */
 export async function probeMulticast(one: Interface): Promise<Probe> {
   const answered = new Set<string>();
-  const window = new ScanWindow(listenMs, new AbortController().signal);
+  const window = new ScanWindow(listenMs, neverAborted);
   let searchProblem: string | null = null;
   const search = searchSsdp({
     targets: ["ssdp:all"],

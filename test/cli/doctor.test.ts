@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { findingLine, summary } from "../../src/cli/doctor.ts";
 import { inodeOf } from "../../src/doctor/daemon.ts";
 import { developerPassword, devicesReachable } from "../../src/doctor/devices.ts";
-import { type Finding, ok, runChecks } from "../../src/doctor/examination.ts";
+import { examine, type Finding, ok, runChecks } from "../../src/doctor/examination.ts";
 import {
   clockSane,
   container,
@@ -21,7 +21,7 @@ import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { freePort, startTestDaemon } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { fullSocket } from "../support/full-socket.ts";
-import { device, examined } from "./examined.ts";
+import { device, examined, status } from "./examined.ts";
 import { runZapd } from "./program.ts";
 
 const { daemon, startSimulator } = await daemonForFile({ speed: 1 });
@@ -49,9 +49,10 @@ describe("the network", () => {
     );
   });
 
-  test("hosts of the config that nobody knows are told of", async () => {
-    expect(await lines(hostsKnown(examined({ hosts: ["127.0.0.5:8060", "tv.invalid"] })))).toEqual([
+  test("hosts of the config that nobody knows, or that are none, are told of", async () => {
+    expect(await lines(hostsKnown(examined({ hosts: ["127.0.0.5:8060", "tv.invalid", "tv.lan:99999"] })))).toEqual([
       'warn  discovery.hosts: "tv.invalid" cannot be a device\'s host: no such host is known. Correct it in the config, or turn the device on',
+      expect.stringMatching(/^warn {2}discovery\.hosts: "tv\.lan:99999" .*neither an address nor a host name/),
     ]);
   });
 
@@ -178,6 +179,18 @@ describe("devices", () => {
 });
 
 describe("the table of checks", () => {
+  test("a daemon that does not list its devices is not said to know none", async () => {
+    const ask = async (name: string) =>
+      (name === "status"
+        ? { ok: true, data: status }
+        : { ok: false, code: "internal_error", message: "busy" }) as never;
+    const exam = examine({ ...examined(), ask }, true);
+    const checks = { devices: { about: "the devices", timeoutMs: 1_000, run: devicesReachable } };
+    expect((await Array.fromAsync(runChecks(checks, exam))).flat()).toMatchObject([
+      { status: "warn", text: "the devices could not be checked: busy" },
+    ]);
+  });
+
   test("a check that hangs or throws is a remark, and holds nobody up", async () => {
     const checks = {
       hung: { about: "the moon", timeoutMs: 50, run: () => new Promise<never>(() => {}) },
