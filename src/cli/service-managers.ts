@@ -6,6 +6,7 @@ import { exits, systemCode } from "../api/errors.ts";
 import { absolute } from "../config/paths.ts";
 import { makeFolder } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
+import { shellQuote } from "../system/text.ts";
 import { CommandError } from "./failure.ts";
 import { serviceLog } from "./service-log.ts";
 
@@ -121,7 +122,7 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
   const file = join(home, "Library", "LaunchAgents", `${label}.plist`);
   const domain = `gui/${uid}`;
   const service = `${domain}/${label}`;
-  const log = `tail -f ${logFile}`;
+  const log = `tail -f ${shellQuote(logFile)}`;
   const launchctl = (...words: string[]) => mustRun(run, log, "launchctl", ...words);
   const print = (what: string) => run("launchctl", ["print", what]);
   const loaded = async () => (await print(service)).status === 0;

@@ -6,6 +6,7 @@ import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { makeFolder, writeAtomically } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
+import { shellQuote } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
@@ -65,7 +66,7 @@ function managerOf({ platform, owner, program, run }: PlatformHost): Manager {
   const [system, hint] =
     platform === "win32"
       ? ["Windows", `Use the Task Scheduler: schtasks /create /tn zapd /sc onlogon /rl limited /tr "${words}"`]
-      : [platform, `Start this in another way: ${program.words.join(" ")}`];
+      : [platform, `Start this in another way: ${program.words.map(shellQuote).join(" ")}`];
   throw new CommandError(`zapd cannot install a service on ${system} yet`, exits.unsupported, hint);
 }
 

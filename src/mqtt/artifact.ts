@@ -79,7 +79,7 @@ export function checkArtifact({ url, sha256, bytes }: Artifact, origins: readonl
     throw new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`);
   if (!origins.includes(parsed.origin))
     throw new ZapdError("forbidden_origin", `Packages from ${parsed.origin} are not accepted`, {
-      hint: `To accept them, run on that machine: zapd config set fleet.artifact_origins ${parsed.origin}`,
+      hint: `To accept them, add ${parsed.origin} to the list fleet.artifact_origins on that machine: zapd config edit`,
     });
   return parsed;
 }

@@ -8,7 +8,7 @@ import { errorBody, textOf, toZapdError, ZapdError } from "../api/errors.ts";
 import { type Groupable, groupable, type OperationName, type OperationRoute, operationRoutes } from "../api/routes.ts";
 import { isObject } from "../system/json.ts";
 import type { Log } from "../system/log.ts";
-import { withHint } from "../system/text.ts";
+import { shellQuote, withHint } from "../system/text.ts";
 import { type Bus, BusError, type Message } from "./bus.ts";
 import { type ArtifactSettings, Sideload } from "./sideload.ts";
 import { isReplyTopic, partsOf, type SiteTopics, settable } from "./topics.ts";
@@ -279,7 +279,7 @@ function checkFresh({ topic, retained, expiresInS, sentAt }: Message): void {
   if (retained)
     throw invalid(
       "A retained command is not run: it would run again with every new connection",
-      `Send it without the retain flag, and clear the retained message: mosquitto_pub -r -n -t ${topic}`,
+      `Send it without the retain flag, and clear the retained message: mosquitto_pub -r -n -t ${shellQuote(topic)}`,
     );
   if (expiresInS === 0) throw outdated(null);
   checkAge(sentAt ?? undefined);

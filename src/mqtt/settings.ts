@@ -8,7 +8,9 @@ import type { Config } from "../config/config.ts";
 import { makeFolder, readRegularFile, readUtf8, writeAtomically } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
 import { checkOwned, followLinks } from "../system/owners.ts";
+import { uuid } from "../system/schemas.ts";
 import { mcpTokenFile } from "../system/state-folder.ts";
+import { shellQuote } from "../system/text.ts";
 import { hostOf } from "../system/url.ts";
 import type { Broker } from "./broker.ts";
 import { BusError } from "./bus.ts";
@@ -95,7 +97,7 @@ function readFile(file: string, setting: string, secret: boolean): string {
     });
   if (isOpen)
     throw new BusError("settings", `Other users can read the file of ${setting}, ${file}`, {
-      hint: `Run chmod 600 ${file}`,
+      hint: `Run chmod 600 ${shellQuote(file)}`,
     });
   return text;
 }
@@ -106,7 +108,6 @@ export function isLocal({ hostname }: URL): boolean {
 }
 
 const maxSiteBytes = 4_096;
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The id of this site where the settings name none: created once, and stored in the state folder. */
 export async function ownSite(state: string): Promise<string> {
@@ -122,8 +123,7 @@ export async function ownSite(state: string): Promise<string> {
 function siteIn(path: string): string | null {
   try {
     const content: unknown = JSON.parse(readRegularFile(path, maxSiteBytes) ?? "null");
-    const site = isObject(content) ? content["site"] : null;
-    return typeof site === "string" && uuid.test(site) ? site : null;
+    return (isObject(content) && uuid.safeParse(content["site"]).data) || null;
   } catch (error) {
     // A damaged file is replaced: only the topics depend on it. One that the system cannot read now may be valid.
     if (systemCode(error) !== "") throw error;

@@ -41,13 +41,13 @@ describe("files of the settings", () => {
   };
 
   test("only its owner may read a password file, and the environment takes precedence", () => {
-    const path = join(folder, "password");
+    const path = join(folder, "a password");
     writeFileSync(path, "open sesame\n", { mode: 0o644 });
     chmodSync(path, 0o644);
     expect(why({ password_file: path })).toMatchObject({
       reason: "settings",
       message: `Other users can read the file of mqtt.password_file, ${path}`,
-      hint: `Run chmod 600 ${path}`,
+      hint: `Run chmod 600 "${path}"`,
     });
     chmodSync(path, 0o600);
     const username = "lab";

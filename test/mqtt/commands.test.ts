@@ -79,12 +79,14 @@ test("a call that is not run is answered: one of too many, one that was retained
   commands.handle({ ...message, expiresInS: 0 }, bus);
   for (let count = 0; count < 65; count++) commands.handle(message, bus);
   // They are reported, but a value is not answered, and nothing is told to a topic of commands.
-  commands.handle({ ...message, topic: topics.set("d1", "key"), retained: true }, bus);
+  commands.handle({ ...message, topic: topics.set("d1; ls", "key"), retained: true }, bus);
   commands.handle({ ...message, replyTo: topics.set("d1", "text") }, bus);
   // A retained command that was cleared is none.
   commands.handle({ ...message, payload: Buffer.alloc(0), retained: true }, bus);
   await until("all five are reported", () => events.length >= 5);
   expect(events).toHaveLength(5);
+  const hint = expect.stringMatching(/ -t "\S+\/d1; ls\/set\/key"$/);
+  expect(events).toContainEqual(expect.objectContaining({ error: expect.objectContaining({ hint }) }));
   expect(told.map(({ error }) => error.message)).toEqual([
     expect.stringMatching(/^A retained command is not run/),
     expect.stringMatching(/has expired$/),
