@@ -80,7 +80,6 @@ async function readTypedLine(
   stdin.setRawMode(true);
   stdin.on("data", onData);
   stdin.on("end", onGone);
-  // Stays, as it may come after the end.
   stdin.on("error", onGone);
   // The last read paused it, and it does not resume by itself.
   stdin.resume();
@@ -96,6 +95,8 @@ async function readTypedLine(
     stopListening?.();
     stdin.off("data", onData);
     stdin.off("end", onGone);
+    // The first stays, as an error may come after the end.
+    if (stdin.listenerCount("error") > 1) stdin.off("error", onGone);
     showTyping();
     stdin.pause();
     stderr().write("\n");

@@ -55,12 +55,17 @@ test("a code: asked for with its shape and the time that is left; a wrong one ma
   const screen = pair();
   await screen.shows(`${name} shows a code of 6 digits. Code (60 s): `);
   await screen.shows(/Code \(5\d s\): /);
-  screen.type("314159\r");
-  await screen.shows("That was a different code. Code (");
+  // More often than a runtime takes for a leak of listeners.
+  const wrong = Array.from({ length: 11 }, () => "314159");
+  for (const count of wrong.keys()) {
+    screen.type("314159\r");
+    await screen.shows(new RegExp(`(?:\\n[^\\n]*That was a different code. Code [^\\n]*){${count + 1}}`));
+  }
   screen.type("27182\x7f28\r");
   expect(await screen.ended).toBe(0);
   expect(screen.lines().at(-1)).toBe(`paired with ${name}`);
-  expect([set.typed, await access()]).toEqual([["314159", "271828"], "full"]);
+  expect(screen.text).not.toContain("Warning");
+  expect([set.typed, await access()]).toEqual([[...wrong, "271828"], "full"]);
 });
 
 test("a code: Ctrl-C takes it from the screen of the set, and so do SIGHUP and the end of the terminal", async () => {
