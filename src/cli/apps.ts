@@ -1,5 +1,6 @@
 /** The apps of a device: listed, launched, left, and read again. */
 import type { App } from "../api/schemas.ts";
+import { pluralize } from "../system/text.ts";
 import { call, sendCommand } from "./client.ts";
 import type { Context } from "./context.ts";
 import { UsageError } from "./failure.ts";
@@ -32,7 +33,10 @@ export async function refresh(context: Context): Promise<void> {
   const called = await call(context, "refreshApps", { id: context.device, body: { clear: context.flag("clear") } });
   const { apps, device, added, removed } = called.data;
   const count = apps.filter((app) => app.installed).length;
-  context.reportDone(called, `${count} apps on ${device.name}: ${added.length} new, ${removed.length} gone`);
+  context.reportDone(
+    called,
+    `${pluralize(count, "app")} on ${device.name}: ${added.length} new, ${removed.length} gone`,
+  );
 }
 
 /** The parameters of a deep link, from words that are `KEY=VALUE`; none without words. Fails with UsageError. */

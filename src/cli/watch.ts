@@ -4,7 +4,7 @@ import { activity, lastPowerWords, stateLine } from "../api/client-words.ts";
 import { exits } from "../api/errors.ts";
 import type { Device, State } from "../api/schemas.ts";
 import { printable } from "../system/printable.ts";
-import { localTime } from "../system/text.ts";
+import { localTime, pluralize } from "../system/text.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning, UsageError } from "./failure.ts";
@@ -75,7 +75,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "state.changed":
       return about(stateText(event.state.power, event.state));
     case "apps.changed":
-      return about(`${event.added.length} apps added, ${event.removed.length} removed`);
+      return about(`${pluralize(event.added.length, "app")} added, ${event.removed.length} removed`);
     case "action.finished":
       return about(actionText(event));
     case "pairing.changed":
@@ -128,7 +128,8 @@ function actionText({
   app,
   by,
 }: Extract<ApiEvent, { type: "action.finished" }>): string {
-  const what = characters !== undefined ? `${characters} characters` : (key ?? keys?.join(" ") ?? app?.name ?? "");
+  const what =
+    characters !== undefined ? pluralize(characters, "character") : (key ?? keys?.join(" ") ?? app?.name ?? "");
   const who = by === "http" ? "" : ` (${by})`;
   return `${action}${what && ` ${what}`}${who}${ok ? "" : ` failed: ${error?.message ?? "unknown reason"}`}`;
 }
