@@ -112,7 +112,7 @@ async function fetchInto(path: string, url: URL, { sha256, bytes }: Artifact, op
   } catch (error) {
     signal.throwIfAborted();
     if (fileErrors.test(systemCode(error))) throw notStored(error);
-    throw notFetched(url, received < bytes ? `it ended after ${received} of ${bytes} bytes` : textOf(error));
+    throw notFetched(url, received < bytes ? `only ${received} of ${bytes} bytes came` : textOf(error));
   } finally {
     await file?.close();
   }
