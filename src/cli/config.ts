@@ -1,5 +1,4 @@
 /** `zapd config`: reads and changes the config through the daemon, which keeps its comments and its formatting. */
-
 import { nearest } from "../system/nearest.ts";
 import { printable } from "../system/printable.ts";
 import { readHidden } from "./ask.ts";

@@ -1,5 +1,4 @@
 /** `zapd demo`: eight simulated sets and a daemon with a temporary state folder. No packet leaves this machine, and no file stays. */
-
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import net from "node:net";

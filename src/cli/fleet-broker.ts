@@ -1,7 +1,7 @@
 /** Connects `zapd fleet` to the broker of the config, or of its options. */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { exits, ZapdError } from "../api/errors.ts";
+import { exits } from "../api/errors.ts";
 import { configPath } from "../config/paths.ts";
 import { readConfig, readSource } from "../config/read.ts";
 import { problemOf, settings } from "../config/schema.ts";
@@ -34,7 +34,7 @@ interface OpenFleet {
   close(): Promise<void>;
 }
 
-/** Connects, and reads the retained documents of the sites; with `states`, the devices' states too. Fails with CommandError. */
+/** Connects, and reads the retained documents of the sites; with `states`, the devices' states too. Fails with CommandError, or ZapdError for a wrong config. */
 export async function openFleet(context: Context, states: boolean): Promise<OpenFleet> {
   const mqtt = await settingsOf(context);
   const signal = context.deadline();
@@ -88,10 +88,5 @@ async function settingsOf(context: Context): Promise<MqttSettings> {
 }
 
 function settingsIn(path: string): MqttSettings {
-  try {
-    return readConfig(readSource(path).text, path).config.mqtt;
-  } catch (error) {
-    if (error instanceof ZapdError) throw CommandError.of(error);
-    throw error;
-  }
+  return readConfig(readSource(path).text, path).config.mqtt;
 }

@@ -1,5 +1,4 @@
 /** Text for people: aligned, and without the control characters that a device may have sent. */
-
 import { systemCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 

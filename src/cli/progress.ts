@@ -1,5 +1,4 @@
 /** A progress line on a terminal; nothing where the output is no terminal. */
-
 import { isPowerOff } from "../api/client-words.ts";
 import { type OperationName, operationRoutes } from "../api/routes.ts";
 import { printable } from "../system/printable.ts";

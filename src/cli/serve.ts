@@ -1,5 +1,4 @@
 /** `zapd serve`: runs the daemon in the foreground until a signal ends it. */
-
 import { exits, systemCode, textOf, ZapdError } from "../api/errors.ts";
 import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { type Daemon, startDaemon } from "../daemon.ts";

@@ -76,7 +76,7 @@ export interface Span {
 }
 
 /** An entry of a list or a row of an inline table. `comma`: the offset of the comma behind it, `null` where there is none. */
-export interface Item extends Span {
+interface Item extends Span {
   readonly comma: number | null;
 }
 

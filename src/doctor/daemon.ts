@@ -1,5 +1,6 @@
 /** Checks of the daemon itself: whether it runs, its port, its socket, its config and its state folder. */
 import { randomBytes } from "node:crypto";
+import type { Stats } from "node:fs";
 import { access, constants, lstat, readdir, readlink, stat, statfs, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { systemCode, ZapdError } from "../api/errors.ts";
@@ -7,6 +8,7 @@ import { operationRoutes } from "../api/routes.ts";
 import { redactConfig } from "../config/schema.ts";
 import { longestSocketPath, tryRemove } from "../system/files.ts";
 import { isObject } from "../system/json.ts";
+import { octal } from "../system/owners.ts";
 import { checkOwners } from "../system/state-folder.ts";
 import { shellQuote, tildePath } from "../system/text.ts";
 import { tryOr } from "../system/try-or.ts";
@@ -101,16 +103,16 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
   const path = tildePath(socket);
   if (!file.isSocket()) return [fail(`${path} is not a socket`, "Move it away, or set daemon.socket to another path")];
   const folder = dirname(socket);
-  const folderMode = (await stat(folder)).mode & 0o777;
+  const folderFound = await stat(folder);
   const found: Finding[] = [];
   if (file.uid !== machine.uid) found.push(wrongOwner(path, file.uid, machine.uid, "Use your own daemon"));
   if ((file.mode & 0o777) !== 0o600)
-    found.push(fail(`${path} has the mode ${octal(file.mode)}, not 0600`, `chmod 600 ${shellQuote(socket)}`));
-  if ((folderMode & 0o077) !== 0) {
+    found.push(fail(`${path} has the mode ${octal(file)}, not 0600`, `chmod 600 ${shellQuote(socket)}`));
+  if ((folderFound.mode & 0o077) !== 0) {
     // A folder that others use must stay open to them, so the socket has to move.
     const restrict = `chmod 700 ${shellQuote(folder)}`;
     const hint = folder === stateFolder ? restrict : "Put it in a folder of its own with daemon.socket in the config";
-    found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(folderMode)})`, hint));
+    found.push(warn(`the folder of the socket, ${tildePath(folder)}, is open to others (${octal(folderFound)})`, hint));
   }
   if (found.length > 0) return found;
   return (await exam.daemon()).state === "running" ? [ok(`socket 0600 in a 0700 folder, ${path}`)] : [];
@@ -118,10 +120,6 @@ export async function socketPrivate(exam: Examination): Promise<Finding[]> {
 
 function wrongOwner(what: string, owner: number, uid: number, hint: string): Finding {
   return fail(`${what} belongs to user ${owner}, and you are ${uid}`, hint);
-}
-
-function octal(mode: number): string {
-  return (mode & 0o777).toString(8).padStart(4, "0");
 }
 
 export async function configValid(exam: Examination): Promise<Finding[]> {
@@ -139,9 +137,9 @@ export async function configValid(exam: Examination): Promise<Finding[]> {
   return findings.length > 0 ? findings : [ok("config valid")];
 }
 
-function permissions({ mode }: { mode: number }, { config }: ConfigFound, path: string): Finding[] {
-  if ((mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
-  const text = `other users may read the developer password in the config (${octal(mode)})`;
+function permissions(found: Stats, { config }: ConfigFound, path: string): Finding[] {
+  if ((found.mode & 0o044) === 0 || config.dev.vendor_password === "") return [];
+  const text = `other users may read the developer password in the config (${octal(found)})`;
   return [warn(text, `chmod 600 ${shellQuote(path)}`)];
 }
 
@@ -185,7 +183,7 @@ export async function stateWritable({ stateFolder, machine }: Examination): Prom
     return [fail(`${path} is not a folder`, "Move it away, or choose another with $ZAPD_STATE_DIR")];
   if (machine.uid !== null && folder.uid !== machine.uid)
     return [wrongOwner(path, folder.uid, machine.uid, anotherFolder)];
-  const mode = octal(folder.mode);
+  const mode = octal(folder);
   const failure = await tryToWrite(stateFolder);
   if (failure === "ENOSPC") return [diskFull(path)];
   if (failure === "EROFS") return [fail(`${path} is on a read-only disk`, writableDisk)];

@@ -97,6 +97,7 @@ function writableError(path: string, found: Stats, who: string, change: string):
   });
 }
 
-function octal({ mode }: Stats): string {
+/** The mode of a file: `0644`. */
+export function octal({ mode }: Stats): string {
   return (mode & 0o7777).toString(8).padStart(4, "0");
 }

@@ -1,5 +1,4 @@
 /** The keys of the terminal: what each does, where it is drawn, and whether it works on a device. */
-
 import { isPowerOff } from "../../api/client-words.ts";
 import type { Device } from "../../api/schemas.ts";
 import type { Command, DeviceView, PressedKey } from "./model.ts";
