@@ -35,6 +35,7 @@ export async function askDevice(
   const { method, path } = operationRoutes[name];
   const url = new URL(`/v1${path.replace(":id", device.id)}`, request.url);
   const headers = new Headers(request.headers);
+  for (const ofBody of ["content-length", "transfer-encoding"]) headers.delete(ofBody);
   const json = body === undefined ? null : JSON.stringify(body);
   if (json !== null) headers.set("content-type", "application/json");
   const own = new Request(url, { method: method.toUpperCase(), headers, body: json, signal });

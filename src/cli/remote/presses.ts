@@ -41,7 +41,7 @@ interface Hold {
 
 interface DeviceQueue {
   waiting: QueuedCommand[];
-  /** The command that is being sent, or was sent last. */
+  /** The command that is being sent. */
   current: QueuedCommand | undefined;
   draining: Promise<void> | null;
 }
@@ -157,6 +157,7 @@ export class Presses {
       if (hold && failure) hold.isDown = false;
       else if (hold && hold === this.#hold) hold.renewal = setTimeout(() => this.#sendHold(hold, "down"), renewMs);
     }
+    queue.current = undefined;
     queue.draining = null;
   }
 }
