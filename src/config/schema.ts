@@ -33,12 +33,12 @@ const socket = `must be an absolute path of at most ${longestSocketPath} bytes w
 const origin =
   "must be an exact origin such as http://localhost:3000: scheme, host and port, lower case, no path, no trailing slash, no default port, never * or null";
 const device = "must be the name or the id of a device";
-const address = "must be an address, a host name or an interface";
 const artifacts =
   "must be an exact https origin, such as https://ci.example.org:8443, with no path and no trailing slash";
-const addresses = limitedText(253, address)
-  .min(1, address)
-  .regex(/^[A-Za-z0-9.:_[\]-]+$/, address);
+const address = (must: string) =>
+  limitedText(253, must)
+    .min(1, must)
+    .regex(/^[A-Za-z0-9.:_[\]-]+$/, must);
 
 /** An empty text, or one that matches the pattern. */
 const optional = (most: number, pattern: RegExp, must: string) =>
@@ -102,10 +102,10 @@ export const configSchema = z.object({
       .default(300)
       .meta({ description: "Seconds between two searches for devices; 0 means no further search" }),
     timeout_ms: integer(100, 30_000).default(3_000).meta({ description: "How long one search listens" }),
-    interfaces: list(64, addresses).meta({
+    interfaces: list(64, address("must be the name or an address of an interface")).meta({
       description: "Interfaces to search on, by name or address; empty means all but loopback",
     }),
-    hosts: list(256, addresses).meta({
+    hosts: list(256, address("must be an address or a host name, with or without a port")).meta({
       description: "Devices that no search reaches, by address or host name, with or without a port",
     }),
   }),

@@ -39,6 +39,12 @@ describe("arrays and objects, judged before all else", () => {
   });
 });
 
+test("an entry of hosts and one of interfaces are told what each may be", async () => {
+  const told = async (key: string) => (await refused({ [key]: "a b" }, "invalid_config_value")).message;
+  expect(await told("discovery.hosts")).toEndWith("each must be an address or a host name, with or without a port");
+  expect(await told("discovery.interfaces")).toEndWith("each must be the name or an address of an interface");
+});
+
 describe("T23 keys that there are none of", () => {
   const inherited = "__proto__ constructor prototype toString hasOwnProperty";
   const nearly = ". daemon daemon. .http_port http_port daemon.http_port. daemon..http_port DAEMON.http_port";
