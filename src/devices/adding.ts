@@ -24,6 +24,7 @@ interface Answer extends FoundDevice {
 const oldAddressMs = 2_000;
 const hostHint = "Check the address in the network settings of the device, and that it is on";
 const addHint = `${hostHint}: a device that is off cannot be added`;
+const portHint = "Only the usual port of each platform was asked; to give another: zapd add HOST:PORT";
 
 export class Adding {
   readonly #deps: DevicesDependencies;
@@ -82,7 +83,8 @@ export class Adding {
     const { host, port } = addressIn(addition.host, addition.port);
     // An invalid name is refused before the probe; a name that is taken, once the device is known.
     if (addition.name !== undefined) checkName(addition.name, []);
-    const found = await this.#probe(host, port, addition.platform ?? null, addHint);
+    const hint = port === null ? `${addHint}. ${portHint}` : addHint;
+    const found = await this.#probe(host, port, addition.platform ?? null, hint);
     this.#devices.checkPorts(found.platform, addition.ports);
     const given = { ports: addition.ports, name: addition.name, by: "user" } as const;
     const record = await this.#inTurn(found, async (answer) => {

@@ -149,6 +149,12 @@ describe("a device that the user adds", () => {
     expect((await devices.adding.add({ host: "127.0.0.1", port: 82 })).record.port).toBe(82);
   });
 
+  test("is asked for its port, where it does not answer at a usual one", async () => {
+    const hintOf = (host: string) => devices.adding.add({ host }).catch(({ hint }: ZapdError) => hint);
+    expect(await hintOf("192.0.2.1")).toEndWith("zapd add HOST:PORT");
+    expect(await hintOf("192.0.2.1:9")).not.toContain("PORT");
+  });
+
   test("again by a new name stays the default one", async () => {
     homes.set("127.0.0.1:81", "1");
     await devices.adding.add({ host: "127.0.0.1:81", name: "Den" });
