@@ -254,7 +254,7 @@ const own = {
     body: z
       .strictObject({
         host: host.describe(
-          "An address or a host name, with or without a port: `192.168.1.40`, `tv.lan:8060`, `[fe80::1]:8060`",
+          "An address or a host name, with or without a port: `192.168.1.40`, `tv.lan:8060`, `[fd00::40]:8060`",
         ),
         port: port.optional().describe("Its control port, if that is not the platform's usual one"),
         platform: z

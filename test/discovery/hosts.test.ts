@@ -63,6 +63,10 @@ describe("a host as users write it", () => {
     expect(split(text)).toBe("invalid_host");
   });
 
+  test("an address with a zone is told from a text that is none", () => {
+    for (const text of ["fe80::1%eth0", "[fe80::1%25eth0]:8060"]) expect(() => splitHost(text)).toThrow("a zone");
+  });
+
   test("any text is a host with a port that exists, or none", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(..."[]:.0123456789abcfx/@%# \n") }), (text) => {
