@@ -47,7 +47,8 @@ export async function pair(context: Context): Promise<void> {
   // A pipe holds the password already. A person is asked only after the device has asked for one.
   const piped = wantsPassword && process.stdin.isTTY !== true ? (await readHidden("")) || undefined : undefined;
   const first = await enter({ pin, password: piped });
-  const done = (called: Called<"pairDevice">) => context.reportDone(called, `paired with ${name}`);
+  // Many a device tells its own name only once it is paired.
+  const done = (called: Called<"pairDevice">) => context.reportDone(called, `paired with ${called.data.device.name}`);
   if (first.data.step === undefined) return done(first);
   if (context.json && isAsking) return context.print(first.text);
   // The pairing stays open for the command in the hint.

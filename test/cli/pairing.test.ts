@@ -48,6 +48,7 @@ test("a code: is entered and taken back whatever became of the name, and after t
     await Bun.sleep(2_100);
     screen.type(typed);
     expect([typed, await screen.ended, set.showing]).toEqual([typed, end, false]);
+    if (end === 0) expect(screen.lines().at(-1)).toBe(`paired with ${name} upstairs`);
   }
 });
 
