@@ -69,9 +69,10 @@ async function run(context: Context, port: number): Promise<number> {
     await stopped;
     removeNote();
     await daemon.stop();
-    exitSoon();
     return exits.ok;
   } finally {
+    // A set that could not start as a whole is not stopped.
+    exitSoon();
     await Promise.all(running.map((set) => set.simulator.stop()));
     rmSync(folder, { recursive: true, force: true });
   }

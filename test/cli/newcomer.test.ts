@@ -298,3 +298,11 @@ describe("a command finds the daemon that runs", () => {
     expect(await socketOf()).toBe(one.socket);
   }, 60_000);
 });
+
+test.skipIf(process.platform === "win32")("a demo with too few files for all its sets ends by itself", async () => {
+  for (const files of [44, 45, 47]) {
+    const limited = `ulimit -n ${files}; exec timeout -k 1 30 "$@"`;
+    const demo = await home.run("sh", ["-c", limited, "sh", program, ...first, "demo", "--port", `${home.port}`]);
+    expect([files, demo.status]).toEqual([files, 1]);
+  }
+});
