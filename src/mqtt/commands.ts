@@ -167,8 +167,7 @@ export class Commands {
     }
     if (!isAllowed(replyTo)) return;
     const { transaction } = call;
-    const hasTransaction = typeof transaction === "string" || typeof transaction === "number";
-    const prefix = hasTransaction ? `"transaction":${JSON.stringify(transaction)},` : "";
+    const prefix = transaction === undefined ? "" : `"transaction":${JSON.stringify(transaction)},`;
     // As a constant it stays a text within the function.
     const to = replyTo;
     const answer = (text: string) =>

@@ -110,6 +110,19 @@ test("of a flood some two hundred commands are run, and the others are answered"
   expect([told.length, told.indexOf(notRun) >= 200, told[0]]).toEqual([600, true, "The call is not JSON"]);
 });
 
+test("the transaction of a call is answered as it was given, whatever it is", async () => {
+  const bus = new MemoryBroker().client();
+  const told: unknown[] = [];
+  await bus.subscribe(["answers"], ({ payload }) => told.push(JSON.parse(Buffer.from(payload).toString()).transaction));
+  const given = ["a", 7, { job: [1] }, null, false, undefined];
+  for (const transaction of given) {
+    const payload = Buffer.from(JSON.stringify({ op: "health", reply_to: "answers", transaction }));
+    new Commands(options()).handle({ ...nothing, topic: topics.rpc, payload }, bus);
+    await until("it is answered", () => told.length > given.indexOf(transaction));
+  }
+  expect(told).toEqual(given);
+});
+
 test("the arguments of a query may be lists", async () => {
   const sent: string[] = [];
   const fetch = async ({ url }: Request) => {
