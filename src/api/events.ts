@@ -112,7 +112,7 @@ export const events = {
     keys: z.array(z.string()).describe("Dotted keys"),
   }),
   "daemon.stopping": event("daemon.stopping", "The daemon stops; the stream ends", {
-    restart: z.boolean().describe("Whether it will restart"),
+    restart: z.boolean().describe("Always `false`: it cannot know whether somebody starts it again"),
   }),
 } as const;
 
