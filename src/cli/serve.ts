@@ -22,6 +22,15 @@ export async function serve(context: Context): Promise<number> {
   const log = terminalLog(context);
   logUncaughtErrors(log);
   const page = !context.flag("no-page");
+  // One that arrives during the start is obeyed after it: the socket would be left behind.
+  const stopping = untilSignal().then(() => {
+    setTimeout(() => {
+      log.error(
+        `zapd did not stop within ${stopMs / 1_000} s, usually because the disk does not answer, so it ends now. Every change that was answered is saved`,
+      );
+      process.exit(exits.failed);
+    }, stopMs).unref();
+  });
   const started = await start(log, () =>
     startDaemon({ config: configPath(process.env, given), state: stateFolder(process.env), log, page }),
   );
@@ -29,14 +38,12 @@ export async function serve(context: Context): Promise<number> {
     exitSoon();
     return started;
   }
-  let removeNote = () => {};
   // After the first requests, which may wait already.
-  setImmediate(() => {
-    if (started.socket !== null) removeNote = writeNote(started.socket, "serve");
-    log.info(
-      `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${tildePath(started.socket)}`}`,
-    );
-  });
+  await new Promise((resolve) => setImmediate(resolve));
+  const removeNote = started.socket === null ? () => {} : writeNote(started.socket, "serve");
+  log.info(
+    `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${tildePath(started.socket)}`}`,
+  );
   void started.scanned?.then(() => {
     for (const line of knownLines(started)) log.info(line);
   });
@@ -45,13 +52,7 @@ export async function serve(context: Context): Promise<number> {
     removeNote();
     process.exit(exits.failed);
   });
-  await untilSignal();
-  setTimeout(() => {
-    log.error(
-      `zapd did not stop within ${stopMs / 1_000} s, usually because the disk does not answer, so it ends now. Every change that was answered is saved`,
-    );
-    process.exit(exits.failed);
-  }, stopMs).unref();
+  await stopping;
   removeNote();
   await started.stop();
   log.info("stopped");

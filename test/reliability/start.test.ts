@@ -229,6 +229,18 @@ test("T16 after kill -9 it starts again, time after time, and SIGTERM leaves no 
   expect(readdirSync(stateFolder).filter((name) => name.includes("sock"))).toEqual([]);
 });
 
+test("SIGTERM as soon as there is a socket: it ends as usual, and leaves none", async () => {
+  const state = join(folder, "state");
+  for (let tries = 0; tries < 4; tries++) {
+    const outcome = serve(configOf(await freePort()), state);
+    await until("there is a socket", () => existsSync(join(state, "zapd.sock")));
+    const ended = new Promise((resolve) => running.at(-1)?.on("exit", resolve));
+    running.at(-1)?.kill("SIGTERM");
+    expect([await ended, (await outcome).log]).toEqual([0, expect.stringContaining("socket")]);
+    expect(readdirSync(state).filter((name) => name.includes("sock"))).toEqual([]);
+  }
+}, 60_000);
+
 test("T16 no daemon starts on the state of one that is stopping, and the next one keeps its socket", async () => {
   // It stops for as long as its search goes on, and the other has that long to start.
   const first = await startDaemon({ config: { discovery: { timeout_ms: 3_000 } }, speed: 1 });
