@@ -338,8 +338,8 @@ test("the progress of a large package is reported at most four times a second, e
 describe("the end of the daemon", () => {
   test("has an event on each stream, and comes in time, while a command runs", async () => {
     await using own = await startTestDaemon({ speed: 1, config: { devices: { request_timeout_ms: 20_000 } } });
-    const hanging = await startSimulator(createRokuSimulator({ name: "Hangs", serial: "X0LIVE000009", ssdp: false }));
-    const { id: device } = (await own.api("POST", "/devices", { host: hanging.host, port: hanging.port })).body.data;
+    const hanging = await startRoku();
+    const { id: device } = (await own.api("POST", "/devices", hanging.address)).body.data;
     const following = (["sse", "lines", "lines"] as const).map((form) => new EventStream({ to: own.port, form }));
     const socket = join(own.stateFolder, "zapd.sock");
     const streams = [
@@ -348,10 +348,10 @@ describe("the end of the daemon", () => {
       new EventStream({ to: own.port, path: "/events?types=apps.changed" }),
     ];
     for (const stream of streams) await stream.until(({ type }) => type === "snapshot");
-    await hanging.fault("hang");
-    const pressing = own.api("POST", `/devices/${device}/remote/key`, { key: "home" }).catch(() => null);
+    hanging.broken.set("/keypress/Home", "hang");
     const waiting = own.api("GET", `/devices/${device}/state?wait_for=app:nothing&timeout_ms=60000`).catch(() => null);
-    await Bun.sleep(300);
+    const pressing = own.api("POST", `/devices/${device}/remote/key`, { key: "home" }).catch(() => null);
+    await until("the key is at the set", () => hanging.commands.length > 0);
     const began = performance.now();
     const exit = own.stop("SIGTERM");
     for (const stream of streams) {

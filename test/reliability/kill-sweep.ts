@@ -104,7 +104,7 @@ export class KillSweep {
     this.#daemon = await startTestDaemon({ folder });
     const left = () => readdirSync(folder).filter((name) => name.endsWith(".tmp"));
     // The sweep runs after the daemon answers.
-    for (let tries = 0; tries < 200 && left().length > 0; tries++) await Bun.sleep(10);
+    for (let tries = 0; tries < 2_000 && left().length > 0; tries++) await Bun.sleep(10);
     return left();
   }
 

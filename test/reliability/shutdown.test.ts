@@ -1,6 +1,7 @@
 /** R17, a few times; a hundred times in shutdown.timed.ts. */
 import { expect, test } from "bun:test";
 import { startTestDaemon } from "../support/daemon.ts";
+import { unfinishedIn } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { attach, tracedTest } from "../support/strace.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
@@ -44,7 +45,7 @@ tracedTest("R17 SIGTERM while the disk does not answer: it says so and ends as a
     const more = ["-e", "inject=fsync:delay_enter=60s"];
     const trace = await attach(daemon.process.pid ?? 0, { calls: ["fsync"], more, filesOnly: true });
     const changed = daemon.api("PATCH", "/devices/set", { name: "other" }).catch(() => "hung up");
-    await Bun.sleep(300);
+    await until("it is being written", () => unfinishedIn(daemon.stateFolder).length > 0);
     const ended = daemon.stop("SIGTERM");
     await until("it says so", () => /did not stop within \d+ s/.test(daemon.log()));
     // A process that strace delays cannot end before.

@@ -68,7 +68,9 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     origin = `https://localhost:${(server.address() as AddressInfo).port}`;
     broker = await Mosquitto.start();
     houses.push(await house("lab", "developer", ["Left", "Right"]), await house("bar", "control", ["Left"]));
-    await until("all sets are kept", async () => (await fleet("ls")).stdout.split("\n").length === 5, 20_000);
+    // With their labels, which came last.
+    const isKept = async () => /\n.*lobby.*\n.*lobby.*\n.*Right.*\n$/.test((await fleet("ls")).stdout);
+    await until("all sets are kept", isKept, 20_000);
   }, 60_000);
 
   afterAll(async () => {
@@ -219,12 +221,15 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
     async (signal, how, status) => {
       const words = ["fleet", "install", `${origin}/held.zip`, "--file", join(folder, "app.zip"), "--site", "lab"];
       const address = ["--json", "--broker", `mqtt://127.0.0.1:${broker.port}`];
+      const before = asked;
       const child = Bun.spawn([...zapdWords(), ...words, ...address], { stdout: "pipe", stderr: "ignore" });
       const leased = async () => {
         const { body } = await lab().daemon.api("GET", "/devices");
         return body.data.filter(({ lease }: { lease: unknown }) => lease !== null).length;
       };
-      await until("both are leased", async () => (await leased()) === 2);
+      // Each has its lease by then, and knows of it.
+      await until("both packages are asked for", () => asked === before + 2);
+      expect(await leased()).toBe(2);
       if (how === "hangs") lab().daemon.process.kill("SIGSTOP");
       child.kill(signal);
       expect(await child.exited).toBe(status);

@@ -29,7 +29,11 @@ function zapd(...words: string[]): { child: ChildProcess; said(): string; ended:
   const [program = "", ...first] = zapdWords();
   const child = spawn(program, [...first, ...words, "-d", "Cinema"], { env });
   const said = saidBy(child);
-  return { child, said: () => said.stderr, ended: new Promise((resolve) => child.on("exit", (code) => resolve(code))) };
+  return {
+    child,
+    said: () => said.stderr,
+    ended: new Promise((resolve) => child.on("close", (code) => resolve(code))),
+  };
 }
 
 const playing = async () => (await real.call("Player.GetActivePlayers")) as { playerid: number }[];

@@ -92,7 +92,9 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
   });
 
   test("a flood of commands is bounded, and told; the daemon answers meanwhile", async () => {
-    const ears = broker.hear(`${base}/events`);
+    const ears = broker.hear(`${base}/events`, `${base}/status`);
+    // What is kept comes once both are subscribed to.
+    await ears.until(({ topic }) => topic === `${base}/status`);
     const many = some(200_000, 5_000);
     const flood = async () => {
       const address = ["-h", "127.0.0.1", "-p", `${broker.port}`, "-q", "0", "-t", `${base}/devices/${id}/set/key`];

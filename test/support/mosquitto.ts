@@ -70,7 +70,7 @@ export class Mosquitto {
     const own = spawn("mosquitto", ["-c", join(this.folder, "mosquitto.conf")], { stdio: ["ignore", "pipe", "pipe"] });
     const said = saidBy(own);
     this.#process = own;
-    for (let tries = 0; tries < 400; tries++) {
+    for (let tries = 0; tries < 2_000; tries++) {
       if (own.exitCode !== null) throw new Error(`mosquitto ended:\n${said.all}`);
       if (await listens(this.port)) return;
       await Bun.sleep(10);

@@ -170,11 +170,11 @@ describePage("the developer view", (visitAt) => {
       await page.evaluate(() => document.querySelector<HTMLTextAreaElement>(".dev-params textarea")?.select());
       await page.type(".dev-params textarea", "content_id=42\nmedia_type=series");
       await pressNamed(page, "Reload");
+      await shows(page, "Hello was restarted");
       await demo.says(/Workbench\s+launched "Hello".*contentId.*42/);
       await page.type(".dev-params textarea", "-more");
       await pressNamed(page, "Send hello.zip again");
       await demo.says(/Workbench\s+launched "Hello".*series-more/);
-      await shows(page, "Hello was restarted");
       await pressNamed(page, "Remove the package");
       await shows(page, "Remove the package from Workbench?");
       expect(await axeEverywhere()).toEqual([]);

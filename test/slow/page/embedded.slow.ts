@@ -5,8 +5,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRokuSimulator } from "../../../src/simulators/roku.ts";
 import { createZapd } from "../../../src/zapd.ts";
-import { look, noBrowser, pressNamed, shows, startBrowser, write } from "../../support/browser.ts";
-import { until } from "../../support/http-device.ts";
+import { look, noBrowser, pressNamed, shows, startBrowser, until, write } from "../../support/browser.ts";
+import { until as eventually } from "../../support/http-device.ts";
 
 test.skipIf(noBrowser !== null)(
   "below a path, the page is live, and what it presses reaches the set",
@@ -39,9 +39,9 @@ test.skipIf(noBrowser !== null)(
       await page.keyboard.press("Enter");
       await shows(page, "Embedded was added");
       // The form that had it is gone.
-      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("House");
+      await until(page, "the title has the focus", () => document.activeElement?.textContent === "House");
       await pressNamed(page, "Mute Embedded");
-      await until("it is pressed", () => set.keys.length > 0);
+      await eventually("it is pressed", () => set.keys.length > 0);
       expect(set.keys).toEqual(["VolumeMute"]);
       expect(await problems()).toEqual([]);
     } finally {

@@ -94,6 +94,7 @@ describeBrowser("a held key", (browser) => {
     });
     const then = room.countOf("key");
     await held[0]?.continue();
+    await pressed(then + 1);
     await stopped();
     expect(room.countOf("key")).toBe(then + 1);
     await page.mouse.up();

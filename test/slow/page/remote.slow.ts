@@ -16,8 +16,9 @@ describePage("the remote", (visit) => {
       .said()
       .split("\n")
       .filter((one) => one.replaceAll(/ {2,}/g, " ") === line).length;
-  /** Waits until no more of it comes: nothing new for as long as several repeats take. */
-  const quiet = async (line: string) => {
+  /** Waits until it was said so often, and no more of it comes: nothing new for as long as several repeats take. */
+  const quiet = async (line: string, often: number) => {
+    await eventually(`the demo says "${line}" ${often} times`, () => count(line) >= often);
     for (let tries = 0, before = -1; tries < 40 && count(line) !== before; tries++) {
       before = count(line);
       await Bun.sleep(700);
@@ -38,9 +39,11 @@ describePage("the remote", (visit) => {
     await demo.says(/^Living Room +key up$/m);
     await page.keyboard.press("ArrowLeft");
     await demo.says(/^Living Room +key left$/m);
-    expect([await quiet("Living Room key home"), count("Living Room key up"), count("Living Room key left")]).toEqual([
-      1, 1, 1,
-    ]);
+    expect([
+      await quiet("Living Room key home", 1),
+      count("Living Room key up"),
+      count("Living Room key left"),
+    ]).toEqual([1, 1, 1]);
   }, 60_000);
 
   test("typing goes to the field that has the focus, and never presses keys of the set", async () => {
@@ -96,7 +99,7 @@ describePage("the remote", (visit) => {
     const before = demo.said().length;
     await page.keyboard.press("/");
     await page.keyboard.press("Enter");
-    expect(await quiet("Living Room key select")).toBe(selects + 2);
+    expect(await quiet("Living Room key select", selects + 2)).toBe(selects + 2);
     expect(count("Living Room key down")).toBe(downs + 2);
     expect(demo.said().slice(before)).not.toContain("launched");
     // A slider leaves all keys to the set, also when the mouse is released beside it.
@@ -112,7 +115,7 @@ describePage("the remote", (visit) => {
       await cinema.page.mouse.up();
       await cinema.page.keyboard.press("i");
     }
-    expect(await quiet("Cinema key info")).toBe(infos + 2);
+    expect(await quiet("Cinema key info", infos + 2)).toBe(infos + 2);
   }, 60_000);
 
   test("of a letter that takes several keys only what comes of it is typed, and Enter that ends it presses nothing", async () => {
@@ -165,7 +168,7 @@ describePage("the remote", (visit) => {
       if (send("keyup")) button?.click();
     });
     await demo.says(/^Workbench +key up$/m);
-    expect(await quiet("Workbench key up")).toBe(1);
+    expect(await quiet("Workbench key up", 1)).toBe(1);
   }, 60_000);
 
   test("what a set cannot do is not asked, and is not in the list of shortcuts", async () => {
