@@ -232,8 +232,14 @@ describe("what following costs the set", () => {
   /** Requests that reach the set while so many follow, in the same time. */
   async function costOf(readers: number): Promise<number> {
     const streams = await Promise.all(Array.from({ length: readers }, () => follow()));
-    // Neither the first look is measured, nor one that a reader before has begun.
-    await daemon.sleep(1_000);
+    // Neither the first look is measured, nor those of a reader before whose end the daemon has not seen yet.
+    const isQuiet = async () => {
+      const before = set.requests.at(-1);
+      await daemon.sleep(3_000);
+      return set.requests.at(-1) === before;
+    };
+    if (readers > 0) await daemon.sleep(1_000);
+    else await until("nobody looks any more", isQuiet);
     const last = set.requests.at(-1);
     await daemon.sleep(6_000);
     const asked = last === undefined ? set.requests.length : set.requests.length - 1 - set.requests.lastIndexOf(last);
