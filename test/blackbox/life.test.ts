@@ -38,7 +38,9 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
     install(daemon, three.id, packageWith("end")),
     daemon.api("POST", at("pressKey", { id: four.id }), { key: "power-on" }),
   ].map((call) => call.catch((error: Error) => error));
-  await until("all under way", () => busy.commands.length > 2 && upload.uploads.length > 0 && sleeper.wakes > 0);
+  const isAsked = () => silent.wire.requests.some(({ target }) => target === "/query/apps");
+  const isUnderWay = () => busy.commands.length > 2 && isAsked() && upload.uploads.length > 0 && sleeper.wakes > 0;
+  await until("all under way", isUnderWay);
   const started = performance.now();
   expect(await daemon.stop("SIGTERM")).toBe(0);
   expect(performance.now() - started).toBeLessThan(5_000);
