@@ -75,12 +75,14 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
     return said;
   }
 
-  test("T1 T3 that is not listed moves nothing, with CORS off and on; nor does the listed one while it is off", async () => {
-    for (const [origin, room] of [
-      [other, off],
-      [other, on],
-      [listed, off],
-    ] as const) {
+  test.each([
+    ["that is not listed moves nothing, with CORS off", other, () => off],
+    ["that is not listed moves nothing, with CORS on", other, () => on],
+    ["that is listed moves nothing while CORS is off", listed, () => off],
+  ] as const)(
+    "T1 T3 %s",
+    async (_what, origin, at) => {
+      const room = at();
       const tap = await startTap(room.daemon.port);
       const reached = await room.requestsDuring(async () => {
         const said = await everything(origin, tap);
@@ -90,8 +92,9 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
       expect(reached).toBe(0);
       expect(room.countOf("key")).toBe(0);
       expect((await room.daemon.api("GET", "/devices")).body.data[0].name).toBe("set");
-    }
-  }, 60_000);
+    },
+    60_000,
+  );
 
   test("T3 that is listed may press keys, reads the answer, and must say that it sends JSON", async () => {
     const before = on.countOf("key");
