@@ -236,14 +236,13 @@ class FilePlayback {
     if (this.#reportsPlayback && (playback === null || playback.status === "stopped")) return "stopped";
     const { app: ownApp = null, title = null, durationMs = null } = this.#initial ?? {};
     if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
-    // A device may correct the title or the duration of a file; only another file changes both.
+    // A device may correct the title or the duration of a file; only another file, or a stream without an end, changes both.
     const isOther =
       title !== null &&
       durationMs !== null &&
       playback?.title != null &&
       playback.title !== title &&
-      playback.duration_ms !== null &&
-      Math.abs(playback.duration_ms - durationMs) > 5_000;
+      Math.abs((playback.duration_ms ?? 0) - durationMs) > 5_000;
     return isOther ? "elsewhere" : null;
   }
 

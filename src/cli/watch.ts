@@ -66,9 +66,8 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
     case "device.added":
       return about(`was added, at ${event.device.host}`);
     case "device.changed": {
-      // Leases have an event of their own.
-      const changed = event.changed.filter((field) => field !== "lease");
-      return changed.length === 0 ? [] : about(changedText(event.device, changed));
+      const text = changedText(event.device, event.changed);
+      return text === "" ? [] : about(text);
     }
     case "device.removed":
       return about("is no longer known");
@@ -101,7 +100,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
   }
 }
 
-/** The changed fields of a device, with their values: `access limited, keys none`. */
+/** The changed fields of a device, with their values: `access limited, keys none`. Empty where they are none that people need to see. */
 export function changedText({ ports, withheld, ...rest }: Device, changed: readonly string[]): string {
   const values: Readonly<Record<string, unknown>> = {
     ...rest,
@@ -111,7 +110,9 @@ export function changedText({ ports, withheld, ...rest }: Device, changed: reado
   // The API leaves labels out where there are none.
   const words = (value: unknown = []) =>
     Array.isArray(value) ? value.join(" ") || "none" : String(value ?? "unknown");
-  return changed.map((field) => `${field} ${words(values[field])}`).join(", ");
+  // Leases have an event of their own.
+  const seen = changed.filter((field) => field !== "lease" && field !== "used");
+  return seen.map((field) => `${field} ${words(values[field])}`).join(", ");
 }
 
 function sceneText(name: string | null): string {

@@ -244,15 +244,22 @@ describe("it ends", () => {
     60_000,
   );
 
-  test("when the set plays something else, without being told to stop that", async () => {
-    const played = playUnder("bun", [file("film.mp4"), "--json"], deadlineSpeed);
-    await get(await played.url());
-    // Longer than it takes to settle.
-    await Bun.sleep(8_000 / deadlineSpeed);
-    cinema.play({ title: "Another", path: "/media/another.mp4", durationMs: 3_600_000 });
-    expect([await played.ended, played.said()]).toEqual([0, "film.mp4 has ended on Cinema\n"]);
-    expect(cinema.state.playback?.path).toBe("/media/another.mp4");
-  }, 60_000);
+  test.each([
+    ["a film", 3_600_000],
+    ["a stream without an end", null],
+  ])(
+    "when the set plays something else, without being told to stop that: %s",
+    async (title, durationMs) => {
+      const played = playUnder("bun", [file("film.mp4"), "--json"], deadlineSpeed);
+      await get(await played.url());
+      // Longer than it takes to settle.
+      await Bun.sleep(8_000 / deadlineSpeed);
+      cinema.play({ title, path: "/media/another.mp4", durationMs });
+      expect([await played.ended, played.said()]).toEqual([0, "film.mp4 has ended on Cinema\n"]);
+      expect(cinema.state.playback?.path).toBe("/media/another.mp4");
+    },
+    60_000,
+  );
 
   test("when the set asks for nothing, and says what may be in the way", async () => {
     const played = playUnder("bun", [file("film.mp4")], deadlineSpeed);

@@ -190,5 +190,6 @@ test("what of a device has changed is told in words, lists and tables as well", 
   };
   const said = (...changed: string[]) => changedText(device as never, changed);
   expect(said("access", "keys", "withheld")).toBe("access limited, keys none, withheld keys apps");
-  expect(said("ports", "mac", "used")).toBe("ports installer 80 console 8085, mac unknown, used true");
+  expect(said("ports", "mac")).toBe("ports installer 80 console 8085, mac unknown");
+  expect(said("lease", "used")).toBe("");
 });
