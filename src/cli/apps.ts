@@ -25,7 +25,7 @@ export async function launch(context: Context): Promise<void> {
 
 export async function stop(context: Context): Promise<void> {
   await sendCommand(context, "stopApp", undefined, ({ app, device }) =>
-    app ? `left ${app.name}` : `nothing was running on ${device.name}`,
+    app ? `left ${app.name}` : `no app was running on ${device.name}`,
   );
 }
 

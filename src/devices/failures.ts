@@ -22,7 +22,9 @@ export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>)
       ? developerModeHint
       : capability === "stop" && keys?.has("stop")
         ? "It has no apps to stop; to stop playback: zapd key stop -d {device}"
-        : undefined;
+        : capability === "pair"
+          ? "It needs no pairing. What its own settings withhold: zapd doctor"
+          : undefined;
   return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, { hint });
 }
 
