@@ -217,12 +217,10 @@ export function isCached(request: Request, etag: string): boolean {
 }
 
 function bodyOf({ body, optionalBody }: Operation, json: unknown): unknown {
-  if (json === undefined && !optionalBody) {
-    const [example] = (body?.meta()?.["examples"] ?? []) as readonly unknown[];
+  if (json === undefined && !optionalBody)
     throw new ZapdError("invalid_payload", "The request requires a JSON body", {
-      hint: `Such as: curl -d '${JSON.stringify(example)}'`,
+      hint: `Such as: curl -d '${exampleOf(body)}'`,
     });
-  }
   return body && validate(body, json === undefined ? {} : json);
 }
 
@@ -235,7 +233,18 @@ function queryOf(c: Context<Env>): Record<string, unknown> {
 function validate(schema: z.ZodType, value: unknown): unknown {
   const { success, data, error } = schema.safeParse(value, { reportInput: true });
   if (success) return data;
-  throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(error.issues)}`.slice(0, 500));
+  const [issue] = error.issues;
+  const example = exampleOf(schema);
+  const isName = issue?.code === "unrecognized_keys" || issue?.input === undefined;
+  throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(error.issues)}`.slice(0, 500), {
+    hint: isName && example !== undefined ? `Such as: ${example}` : undefined,
+  });
+}
+
+/** A valid body as text, for a caller who may not know the names of its fields; a query has none. */
+function exampleOf(schema: z.ZodType | undefined): string | undefined {
+  const [example] = (schema?.meta()?.["examples"] ?? []) as readonly unknown[];
+  return JSON.stringify(example);
 }
 
 function checkUrl(url: string): void {

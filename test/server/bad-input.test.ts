@@ -124,7 +124,9 @@ const wrong = [null, 1, true, [], {}, ["home"]];
 
 const tables: Readonly<Record<string, readonly Row[]>> = {
   [key]: [
-    ...rows(payload, {}, ...wrong.map((one) => ({ key: one })), { key: "info", delay_ms: 1 }, { keys: ["info"] }),
+    ...rows(payload, {}, ...wrong.map((one) => ({ key: one })), { key: "info", delay_ms: 1 }),
+    { bad: { keys: ["info"] }, code: payload, hint: /^Such as: \{"key":"/ },
+    { bad: { key: "info", delay: 1 }, code: payload, hint: /^Such as: \{"key":"/ },
     ...rows("400 invalid_key", { key: "HOME" }, { key: " home" }, { key: "home " }, { key: "home\n" }, { key: "Home" }),
     ...rows("400 invalid_key", { key: "__proto__" }, { key: "literal" }, { key: "Literal:a" }),
     ...noKeys.map((bad) => ({ bad: { key: bad }, code: "400 invalid_key" })),
