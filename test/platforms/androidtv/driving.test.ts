@@ -108,6 +108,15 @@ describe("keys", () => {
     expect(await failure(press(one, "home"))).toMatchObject({ code: "device_error", reason: "closed" });
   });
 
+  test("are not sent over a connection that the TV has closed, though that has not been read yet", async () => {
+    const one = await line();
+    await press(one, "home");
+    const stopped = one.set.stop();
+    const failed = failure(press(one, "back"));
+    await stopped;
+    expect((await failed).code).toBe("device_unreachable");
+  });
+
   test("are not sent over a connection that may be dead", async () => {
     const one = await line({}, undefined, 400);
     await press(one, "home");
