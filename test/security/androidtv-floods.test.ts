@@ -134,13 +134,13 @@ test("T27 a set whose certificate changes is not shown our certificate, and noth
     one.change(createCertificateFor(name, "rsa"));
     await until("it has hung up", () => one.set.open === 0);
     one.told.states.length = 0;
-    for (const asked of [
-      one.connection.keys?.press("home", never),
-      one.connection.text?.type("password", never),
-      one.connection.state?.read(never),
-      one.connection.power?.on?.(never),
+    for (const ask of [
+      () => one.connection.keys?.press("home", never),
+      () => one.connection.text?.type("password", never),
+      () => one.connection.state?.read(never),
+      () => one.connection.power?.on?.(never),
     ])
-      expect((await failure(asked ?? Promise.resolve())).code).toBe(code);
+      expect((await failure(ask() ?? Promise.resolve())).code).toBe(code);
     expect(one.told.states).toEqual([]);
   }
   expect(one.seen.slice(strangers)).not.toContain(ours.toString("base64"));
