@@ -2,7 +2,7 @@
  * The volume of a TV: its UPnP renderer, at a separate port, reads and sets levels (smart-tvs.md 3.3). TVs without
  * one accept volume keys.
  */
-import { hasCode, ZapdError } from "../../api/errors.ts";
+import { hasCode, hasReason, ZapdError } from "../../api/errors.ts";
 import { DeviceHttp } from "../../transport/http.ts";
 import { askSoap, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import type { Emit, PlatformHost, PlatformState } from "../platform.ts";
@@ -77,7 +77,7 @@ export class Volume {
   #isLacking(error: unknown): boolean {
     if (!(error instanceof ZapdError)) return false;
     if (error.code === "unsupported_operation") return true;
-    return error.code === "device_unreachable" && this.#target.memory.renderer !== true;
+    return hasReason(error, "refused") && this.#target.memory.renderer !== true;
   }
 }
 

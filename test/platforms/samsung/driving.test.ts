@@ -7,6 +7,7 @@ import type { SamsungTarget } from "../../../src/platforms/samsung/memory.ts";
 import { appOf, type Info, readInfo } from "../../../src/platforms/samsung/protocol.ts";
 import { parseInfo, type Rest, requireIdentity } from "../../../src/platforms/samsung/rest.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
+import { fullBacklog } from "../../blackbox/fault-server.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
@@ -666,6 +667,18 @@ describe.concurrent("volume", () => {
     expect(volumeOf(one).set).toBeUndefined();
     await volumeOf(one).step?.(-1, never);
     expect(taken(one.set)).toEqual(["KEY_VOLDOWN"]);
+  });
+
+  test("of a renderer that accepts no connection now is unknown, and not said to be missing", async () => {
+    const [host, rendererPort] = ["127.0.0.1", await freePort()];
+    const deaf = (await fullBacklog(host, rendererPort)) ?? expect.unreachable("this machine does not fill a backlog");
+    cleanups.push(() => deaf.release());
+    const one = await line({ rendererPort: null });
+    Object.assign(one.target.ports, { renderer: rendererPort });
+    one.renew();
+    expect((await state(one)).volume).toBeNull();
+    expect((await failure(volumeOf(one).set?.(5, never) ?? Promise.resolve())).code).toBe("device_error");
+    expect(one.target.memory.renderer).toBeUndefined();
   });
 
   test("is read once a renderer has opened, later than the control port", async () => {
