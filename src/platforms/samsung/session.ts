@@ -61,6 +61,11 @@ class KeyPacer {
     );
     return waiting;
   }
+
+  /** The TV has read a key just now, which may have been long on its way. */
+  wasRead(): void {
+    this.#free = Promise.all([this.#free, sleep(keyIntervalMs)]).then(() => {});
+  }
 }
 
 export class RemoteSession extends WebSocketRpc<Json> {
@@ -173,6 +178,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     });
     const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
     this.#answersPings ||= answered;
+    if (answered) this.#pacer.wasRead();
     this.#requireAccess();
     if (this.#unknown > unknown) throw takesNoKeys();
     // It has answered before: what it does not answer now, it has not read.

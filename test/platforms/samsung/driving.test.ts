@@ -1,5 +1,6 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
 import { afterAll, describe, expect, test } from "bun:test";
+import net from "node:net";
 import { DeviceError, ZapdError } from "../../../src/api/errors.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { Apps } from "../../../src/platforms/samsung/apps.ts";
@@ -10,6 +11,7 @@ import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { fullBacklog } from "../../blackbox/fault-server.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
+import { listening } from "../../support/listening.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
 import { cleanups, failure, lineTo, never, passing, press, state, tidy } from "../harness.ts";
 import { type Line, line, startSamsung, taken, token } from "./harness.ts";
@@ -482,6 +484,28 @@ describe.concurrent("keys", () => {
     const one = await line();
     await Promise.all((["up", "down", "left", "right"] as const).map((key) => press(one, key)));
     expect(taken(one.set).sort()).toEqual(["KEY_DOWN", "KEY_LEFT", "KEY_RIGHT", "KEY_UP"]);
+  });
+
+  test("are kept apart also behind one that was long on its way", async () => {
+    const one = await line();
+    const { host, ports } = one.set;
+    let lateMs = 0;
+    const slow = net.createServer((client) => {
+      const device = net.connect({ host, port: ports.secure ?? 0 });
+      client.on("data", (bytes) => setTimeout(() => device.write(bytes), lateMs));
+      client.on("close", () => device.destroy());
+      device.pipe(client);
+    });
+    const { port, stop } = await listening(slow, host);
+    cleanups.push(stop);
+    Object.assign(one.target, { port });
+    one.renew();
+    await press(one, "up");
+    lateMs = 180;
+    await press(one, "left");
+    lateMs = 0;
+    await press(one, "right");
+    expect(taken(one.set)).toEqual(["KEY_UP", "KEY_LEFT", "KEY_RIGHT"]);
   });
 
   test("are released when the caller is gone at once", async () => {

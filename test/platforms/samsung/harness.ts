@@ -22,8 +22,6 @@ export async function startSamsung(options: Partial<SamsungSimulatorOptions> = {
     promptMs: 30,
     bootMs: 200,
     ...options,
-    // What a busy machine brings late comes close to what is sent after it.
-    traits: { keyMs: 40, ...options.traits },
   });
   await simulator.start();
   return simulator;
