@@ -31,8 +31,13 @@ describe("what a TV can do", () => {
     expect(await two.connection.apps?.launch?.("com.netflix.ninja", {}, never)).toBeNull();
     expect(two.set.state.front).toBe("com.netflix.ninja");
     const { keys, text, apps } = two.connection;
-    for (const told of [press(two, "up"), keys?.down?.("up", never), text?.type("a", never), apps?.stop?.(never)])
-      expect((await failure(told ?? Promise.resolve())).code).toBe("unsupported_operation");
+    for (const ask of [
+      () => press(two, "up"),
+      () => keys?.down?.("up", never),
+      () => text?.type("a", never),
+      () => apps?.stop?.(never),
+    ])
+      expect((await failure(ask() ?? Promise.resolve())).code).toBe("unsupported_operation");
   });
 
   test("model and volume are learned", async () => {

@@ -416,8 +416,8 @@ describe.concurrent("access", () => {
     cleanups.push(() => session.destroy());
     await session.press("KEY_UP", "Click", never);
     await session.apps(never, 2_000);
-    for (const work of [session.press("KEY_DOWN", "Click", never), session.type("secret", never)])
-      expect((await failure(work)).code).toBe("pairing_required");
+    for (const work of [() => session.press("KEY_DOWN", "Click", never), () => session.type("secret", never)])
+      expect((await failure(work())).code).toBe("pairing_required");
     expect(got).toEqual(["KEY_UP"]);
     expect(session.alive).toBe(true);
   });
@@ -472,8 +472,8 @@ describe.concurrent("without a token", () => {
     expect(one.target.facts.access).toBeNull();
     expect(await one.connection.apps?.launch?.("111299001912", {}, never)).toBe(true);
     expect(await one.connection.apps?.stop?.(never)).toMatchObject({ id: "youtube" });
-    for (const work of [press(one, "home"), one.connection.text?.type("a", never)])
-      expect((await failure(Promise.resolve(work))).code).toBe("pairing_required");
+    for (const work of [() => press(one, "home"), () => one.connection.text?.type("a", never)])
+      expect((await failure(Promise.resolve(work()))).code).toBe("pairing_required");
     expect(one.set.state.channels.most).toBe(0);
     expect(one.set.received.tokens).toEqual([]);
   });
