@@ -1,8 +1,11 @@
-/** The failed tests in the output of a run, each with its own lines. `bun failures.ts LOG` prints them. */
+/** The failed tests in the output of a run, each with its own lines, and errors between tests. `bun failures.ts LOG` prints them. */
 import { readFileSync } from "node:fs";
 
 /** Limits for each failure, so that all of them fit where little of a log is kept. */
 const [mostLines, mostCharacters] = [60, 300];
+
+/** Stands before and behind an error that no test has caught. */
+const rule = "-".repeat(31);
 
 function failuresIn(said: string): string[] {
   const failures: string[] = [];
@@ -12,10 +15,11 @@ function failuresIn(said: string): string[] {
     if (/^\d+ tests? (failed|skipped):$/.test(line)) inSummary = true;
     else if (/^Ran \d+ tests?/.test(line)) inSummary = false;
     else if (inSummary) continue;
-    else if (line.startsWith("(fail)"))
+    const isFailure = line.startsWith("(fail)") || (line === rule && before.includes(rule));
+    if (isFailure)
       failures.push([...before.slice(-mostLines), line].map((one) => one.slice(0, mostCharacters)).join("\n"));
     else if (line.startsWith("  ^ this test ")) failures.push(`${failures.pop()}\n${line}`);
-    if (/^\((fail|pass|skip)\)|^test\/.*:$|^Ran /.test(line)) before = [];
+    if (isFailure || /^\((pass|skip)\)|^test\/.*:$|^Ran /.test(line)) before = [];
     else before.push(line);
   }
   return failures;
