@@ -81,6 +81,8 @@ async function readTypedLine(
   stdin.on("data", onData);
   stdin.on("end", onGone);
   stdin.on("error", onGone);
+  // Stays, as an error may come after the end.
+  if (stdin.listenerCount("error") === 1) stdin.on("error", () => {});
   // The last read paused it, and it does not resume by itself.
   stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
@@ -95,8 +97,7 @@ async function readTypedLine(
     stopListening?.();
     stdin.off("data", onData);
     stdin.off("end", onGone);
-    // The first stays, as an error may come after the end.
-    if (stdin.listenerCount("error") > 1) stdin.off("error", onGone);
+    stdin.off("error", onGone);
     showTyping();
     stdin.pause();
     stderr().write("\n");

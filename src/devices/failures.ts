@@ -16,15 +16,15 @@ export function requireCapability<Part>(present: Part | undefined, capability: C
   return present;
 }
 
+/** By the capability that is lacking. */
+const lackHints: Partial<Readonly<Record<Capability, string>>> = {
+  dev: developerModeHint,
+  pair: "It needs no pairing. What its own settings withhold: zapd doctor",
+  stop: "It has no apps to stop; to stop playback: zapd key stop -d {device}",
+};
+
 export function lacksCapability(capability: Capability, keys?: ReadonlySet<Key>): ZapdError {
-  const hint =
-    capability === "dev"
-      ? developerModeHint
-      : capability === "stop" && keys?.has("stop")
-        ? "It has no apps to stop; to stop playback: zapd key stop -d {device}"
-        : capability === "pair"
-          ? "It needs no pairing. What its own settings withhold: zapd doctor"
-          : undefined;
+  const hint = capability === "stop" && !keys?.has("stop") ? undefined : lackHints[capability];
   return new ZapdError("unsupported_operation", `cannot do that: it lacks the capability "${capability}"`, { hint });
 }
 

@@ -11,10 +11,13 @@ export function splitHost(text: string): { host: string; port: number | null } {
   );
   const host = match?.[1] ?? match?.[2] ?? match?.[3];
   const port = match?.[4] === undefined ? null : Number(match[4]);
+  if (host && port !== 0 && (port ?? 1) <= 65_535) return { host, port };
   // URLs have no zones: neither runtime can call such an address.
-  if (/^\[?[\da-f:]+%/i.test(text.trim())) throw invalidHost(text, "an address with a zone (%…) is not supported");
-  if (!host || port === 0 || (port ?? 1) > 65_535) throw invalidHost(text, "it is neither an address nor a host name");
-  return { host, port };
+  const hasZone = /^\[?[\da-f:]+%/i.test(text.trim());
+  throw invalidHost(
+    text,
+    hasZone ? "an address with a zone (%…) is not supported" : "it is neither an address nor a host name",
+  );
 }
 
 /**

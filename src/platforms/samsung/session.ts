@@ -107,9 +107,10 @@ export class RemoteSession extends WebSocketRpc<Json> {
       this.#requireAccess();
     }
     if (how === "Press") this.hold(1);
-    await this.#sendAll([messages.key(code, how)], signal).finally(() => {
+    const isRead = await this.#sendAll([messages.key(code, how)], signal).finally(() => {
       if (how === "Release") this.hold(-1);
     });
+    if (isRead) this.#pacer.wasRead();
   }
 
   /** Types into the focused text field. Fails with `device_refused` where none has the focus. */
@@ -168,8 +169,8 @@ export class RemoteSession extends WebSocketRpc<Json> {
     if (this.#isRefused) throw accessRevoked();
   }
 
-  /** Sends messages. The TV's refusal of the first ones takes a moment (3.4). */
-  async #sendAll(all: readonly string[], signal: AbortSignal): Promise<void> {
+  /** Sends messages; tells whether the TV has shown that it read them. Its refusal of the first ones takes a moment (3.4). */
+  async #sendAll(all: readonly string[], signal: AbortSignal): Promise<boolean> {
     const [known, unknown] = [this.#answersPings, this.#unknown];
     const isRead = this.sendWithoutAnswer((line) => {
       for (const message of all) line.send(message);
@@ -178,13 +179,13 @@ export class RemoteSession extends WebSocketRpc<Json> {
     });
     const [answered] = await Promise.all([isRead, this.#isAccepted ? undefined : sleep(refusalDelayMs, signal)]);
     this.#answersPings ||= answered;
-    if (answered) this.#pacer.wasRead();
     this.#requireAccess();
     if (this.#unknown > unknown) throw takesNoKeys();
     // It has answered before: what it does not answer now, it has not read.
     if (known && !answered) this.destroy();
     if (!this.alive) throw hungUp("closed the connection, or stopped answering, before it confirmed the command");
     this.#isAccepted = true;
+    return answered;
   }
 }
 

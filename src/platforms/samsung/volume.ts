@@ -75,9 +75,8 @@ export class Volume {
 
   /** It has no such service, or nothing listens at its port. A renderer that has answered before is still starting. */
   #isLacking(error: unknown): boolean {
-    if (!(error instanceof ZapdError)) return false;
-    if (error.code === "unsupported_operation") return true;
-    return hasReason(error, "refused") && this.#target.memory.renderer !== true;
+    const isMissing = hasReason(error, "refused") && this.#target.memory.renderer !== true;
+    return isMissing || hasCode(error, "unsupported_operation");
   }
 }
 
