@@ -38,7 +38,9 @@ export async function holdKey(device: Device, key: string, how: HoldRequest, tur
   }
   const end = performance.now() + (hold_ms ?? Number.POSITIVE_INFINITY);
   const goesOn = (count: number, next: number) => count < (repeat ?? Number.POSITIVE_INFINITY) && next < end;
-  return repeatPress((isFirst) => pressKey(device, key, { ...turn, signal }, isFirst), goesOn, signal);
+  const pressOnce = (hasSlept: () => boolean, isFirst: boolean) =>
+    pressKey(device, key, { ...turn, signal, hasSlept }, isFirst);
+  return repeatPress(pressOnce, goesOn, signal);
 }
 
 async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
@@ -57,7 +59,7 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
     await sleep(repeatEveryMs, signal);
     // A device that does not answer in time must not scroll on when it comes back.
     const inTime = () => AbortSignal.any([signal, AbortSignal.timeout(renewWithinMs)]);
-    const press = () => pressKey(device, key, { ...turn, signal: inTime() }, false);
+    const press = (hasSlept: () => boolean) => pressKey(device, key, { ...turn, signal: inTime(), hasSlept }, false);
     await repeatPress(press, () => true, signal);
   });
 }
@@ -67,7 +69,7 @@ async function holdDown(device: Device, key: Key, turn: Turn): Promise<void> {
  * press that fails, and after the machine slept, when the key may no longer be held.
  */
 async function repeatPress(
-  press: (isFirst: boolean) => Promise<void>,
+  press: (hasSlept: () => boolean, isFirst: boolean) => Promise<void>,
   goesOn: (count: number, next: number) => boolean,
   signal: AbortSignal,
 ): Promise<number> {
@@ -75,7 +77,7 @@ async function repeatPress(
   let due = performance.now();
   for (let count = 0; ; ) {
     if (hasSlept()) throw releasedError("device_timeout", ", because this machine slept");
-    await press(count++ === 0);
+    await press(hasSlept, count++ === 0);
     due = Math.max(due + repeatEveryMs, performance.now());
     if (!goesOn(count, due)) return count;
     await sleep(Math.max(0, due - performance.now()), signal);

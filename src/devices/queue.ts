@@ -25,6 +25,8 @@ export interface Turn extends Partial<Span> {
   /** It waits for long commands before it as long as they take. */
   readonly waitsForLongCommands?: boolean;
   readonly signal: AbortSignal;
+  /** Whether this machine has slept since it was decided to send the command; from when it is queued, where not given. */
+  hasSlept?(): boolean;
   /** The caller's lease tokens, as in the header `zapd-lease`. */
   readonly lease?: string | undefined;
   /** The id of the action, given in the events that it causes. */
@@ -56,6 +58,7 @@ export class Queue {
     expectedMs = 0,
     minimumMs = 0,
     waitsForLongCommands = false,
+    hasSlept = sleptSince(),
     signal,
   }: Turn): Promise<void> | undefined {
     if (signal.aborted) throw signal.reason;
@@ -70,7 +73,6 @@ export class Queue {
     if (this.#waiting.length >= maxWaiting) throw busyError(`already has ${maxWaiting} waiting commands`);
     const ahead = this.#remainingMs("minimumMs");
     if (!waitsForLongCommands && ahead > maxWaitMs) throw busyUntilError(ahead);
-    const hasSlept = sleptSince();
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);

@@ -141,12 +141,14 @@ test.concurrent("no key is pressed again when the machine wakes", async () => {
   await using house = await startHouse();
   const { daemon, presses } = house;
   await house.holdThen(() => daemon.process.kill("SIGSTOP"));
-  await Bun.sleep(300);
+  // Until each set has read what was sent before.
+  await house.lastPressMs();
   const before = presses();
   // A delay of more than 5 s is taken for sleep.
   await Bun.sleep(6_500);
   daemon.process.kill("SIGCONT");
   await daemon.sleep(1_000);
-  // A set may only now answer what was sent before: that is no new press.
-  for (const [at, pressed] of presses().entries()) expect(pressed - (before[at] ?? 0)).toBeLessThan(2);
+  const late = presses().map((pressed, at) => pressed - (before[at] ?? 0));
+  // One press of each set may have been stopped while it was being sent.
+  expect(names.filter((_, at) => (late[at] ?? 0) > 1)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ZapdError } from "../../src/api/errors.ts";
 import { Queue, type Turn } from "../../src/devices/queue.ts";
-import { machineSleep } from "../../src/system/clock.ts";
+import { machineSleep, sleptSince } from "../../src/system/clock.ts";
 import { codeOf } from "../support/failure.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
 import { neverAborted } from "./harness.ts";
@@ -89,11 +89,14 @@ describe("commands to one device", () => {
     const first = gate();
     const running = queue.run(turn({ expectedMs: 8_000 }), first.work);
     const patient = turn({ waitsForLongCommands: true });
+    const hasSlept = sleptSince();
     const before = codeOf(queue.run(patient, () => Promise.resolve("before")));
     passTime(6_000);
     const after = queue.run(turn(), () => Promise.resolve("after"));
+    // It was decided on before, and is queued only now.
+    const old = codeOf(queue.run(turn({ hasSlept }), () => Promise.resolve("old")));
     first.open();
-    expect([await before, await after]).toEqual(["device_busy", "after"]);
+    expect([await before, await after, await old]).toEqual(["device_busy", "after", "device_busy"]);
     wakeUp();
     await running;
   });

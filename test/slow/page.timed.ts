@@ -67,6 +67,7 @@ describeBrowser("the page is quick", (browser) => {
           const now = await new Promise<number>(requestAnimationFrame);
           frames.push(now - last);
           last = now;
+          if (frames.length > 5_000) throw new Error(`it does not come to its end: at ${scrollY} px`);
           most = Math.max(most, document.querySelectorAll(".set").length);
         }
         observer.disconnect();

@@ -22,7 +22,8 @@ export async function startBrowser(off: readonly string[] = [], switches: readon
     "--hide-scrollbars",
     ...switches,
   ];
-  return launch({ executablePath: program ?? "", args });
+  // Shorter than the time of a test: a browser that hangs is told with what it was asked.
+  return launch({ executablePath: program ?? "", args, protocolTimeout: 50_000 });
 }
 
 /** A tab in the background draws no frames: it is polled. */
