@@ -192,7 +192,9 @@ export async function complete(context: Context): Promise<void> {
   const found = await candidates(option ? [...line, option.slice(0, -1)] : line, current).catch(() => []);
   const lower = current.toLowerCase();
   const fitting = found.filter(({ word }) => word === filesWord || word.toLowerCase().startsWith(lower));
-  const others = found.flatMap(({ word, also }) => (also?.startsWith(lower) ? [{ word: also, about: word }] : []));
+  const others = found.flatMap(({ word, also }) =>
+    also?.toLowerCase().startsWith(lower) ? [{ word: also, about: word }] : [],
+  );
   const lines = (fitting.length > 0 ? fitting : others)
     .filter(({ word }) => word === printable(word))
     .map(({ word, about }) => (about ? `${prefix}${word}\t${printable(about)}` : prefix + word));

@@ -1,5 +1,6 @@
 /** Completion in real shells: what the Tab key leaves in the line. */
 import { describe, expect, test } from "bun:test";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { until } from "../support/http-device.ts";
 import { stageForFile } from "./stage.ts";
 import { InTerminal, plain } from "./terminal.ts";
@@ -128,6 +129,31 @@ describe("bash", () => {
     const answers = await offered(table.map(([words]) => words));
     for (const [at, [words, expected]] of table.entries()) expect([words, answers[at]]).toEqual([words, expected]);
   }, 180_000);
+
+  test("an id is offered in its own letters, typed in any", async () => {
+    const input = (id: string, label: string, app: string) => ({
+      id,
+      label,
+      appId: `com.webos.app.externalinput.${app}`,
+      connected: true,
+    });
+    const set = createWebosSimulator({
+      name: "Kitchen",
+      securePort: 0,
+      plainPort: null,
+      ssdp: false,
+      promptMs: 50,
+      inputs: [input("AV_1", "Old player", "av1"), input("COMP_1", "Older player", "component")],
+    });
+    await using _stopped = { [Symbol.asyncDispose]: () => set.stop() };
+    await set.start();
+    const [host, port] = ["127.0.0.1", set.ports.secure];
+    expect((await stage.daemon.api("POST", "/devices", { host, port, name: "Kitchen" })).status).toBe(200);
+    expect((await stage.daemon.api("POST", "/devices/Kitchen/pair", {})).status).toBe(200);
+    const lines = ["COMP", "comp"].map((typed) => ["input", "-d", "Kitchen", typed]);
+    expect(await offered(lines)).toEqual([["COMP_1"], ["COMP_1"]]);
+    await stage.daemon.api("DELETE", "/devices/Kitchen");
+  });
 
   test("without a daemon there are no names, and no noise", async () => {
     const lines = [
