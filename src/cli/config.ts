@@ -58,6 +58,14 @@ async function unset(context: Context, words: readonly string[]): Promise<void> 
 
 async function reload(context: Context): Promise<void> {
   reportChanged(context, await call(context, "reloadConfig", {}));
+  const { locateDaemon } = await import("./running.ts");
+  await checkFile(context, (await locateDaemon(context)).configFile);
+}
+
+/** Says what the daemon's answer does not have: keys that are no settings. Fails with `config_invalid`. */
+async function checkFile(context: Context, path: string): Promise<void> {
+  const { ConfigFile } = await import("../config/config.ts");
+  for (const warning of (await ConfigFile.open(path)).warnings) context.say(printable(`warning: ${warning}`));
 }
 
 async function path(context: Context): Promise<void> {
@@ -71,8 +79,9 @@ async function path(context: Context): Promise<void> {
 async function edit(context: Context): Promise<void> {
   const [{ editFile }, { locateDaemon }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
   const { configFile, running } = await locateDaemon(context);
-  await editFile(configFile);
+  await editFile(configFile, running);
   if (running) return reload(context);
+  await checkFile(context, configFile);
   if (context.json) context.print(JSON.stringify({ path: configFile }));
 }
 

@@ -8,7 +8,7 @@ import { makeFolder, writeAtomically } from "../system/files.ts";
 import { CommandError } from "./failure.ts";
 
 /** Opens the file, made from the annotated default where there is none, and waits until the editor ends. Fails with CommandError. */
-export async function editFile(path: string): Promise<void> {
+export async function editFile(path: string, isRunning: boolean): Promise<void> {
   const editor = process.env["VISUAL"] || process.env["EDITOR"] || (process.platform === "win32" ? "notepad" : "vi");
   if (!existsSync(path)) {
     makeFolder(dirname(path), "$ZAPD_CONFIG");
@@ -20,9 +20,9 @@ export async function editFile(path: string): Promise<void> {
   const status = await run(editor, path);
   if (status !== 0)
     throw new CommandError(
-      `the editor ${JSON.stringify(editor)} exited with ${status}; the daemon did not reload ${path}`,
+      `the editor ${JSON.stringify(editor)} exited with ${status}${isRunning ? `; the daemon did not reload ${path}` : ""}`,
       exits.failed,
-      "When the file is complete, run zapd config reload",
+      isRunning ? "When the file is complete, run zapd config reload" : undefined,
     );
 }
 
