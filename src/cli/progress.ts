@@ -48,7 +48,7 @@ export function bar(done: number, total: number): string {
   return "█".repeat(full) + "░".repeat(barColumns - full);
 }
 
-const tellEveryMs = 1_000;
+export const tellEveryMs = 1_000;
 
 /**
  * Shows what a call waits for, until the returned function is called. The line stays where a device was woken. `since`: when

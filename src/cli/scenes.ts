@@ -9,10 +9,11 @@ import { neverAborted } from "../system/never-aborted.ts";
 import { printable } from "../system/printable.ts";
 import { pluralize } from "../system/text.ts";
 import { apiOf, call, failureOf } from "./client.ts";
-import type { Context } from "./context.ts";
+import { type Context, stderr } from "./context.ts";
 import { failureText } from "./explain.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { paintFor, table, unreadable } from "./print.ts";
+import { progressOn, tellEveryMs } from "./progress.ts";
 import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
 
 /** The operation that runs a scene, with its arguments. */
@@ -80,9 +81,17 @@ async function readStdin(): Promise<string> {
   return text;
 }
 
-/** Runs a scene and prints each step as it ends. The run is cancelled when the command ends. */
+/** Runs a scene and prints each step as it ends; a terminal also shows what takes long. The run is cancelled when the command ends. */
 async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
   const printed = new Set<string>();
+  const progress = progressOn(stderr());
+  // An earlier run on one of its devices may take its time.
+  let doing = "waiting to start";
+  let since = performance.now();
+  const timer = setInterval(
+    () => progress.show(`${doing} … ${Math.round((performance.now() - since) / 1_000)} s`),
+    tellEveryMs,
+  );
   const print = (step: StepResult) => {
     printed.add(step.at);
     context.print(stepLine(context, step));
@@ -92,7 +101,11 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
     const signal = context.deadline() ?? neverAborted;
     const body = await openStream(apiOf(context), sceneCall.name, { ...sceneCall.given, signal });
     for await (const text of linesOf(body, signal)) {
-      const line = JSON.parse(text) as SceneNews;
+      const line = JSON.parse(text) as SceneNews | { readonly type: "heartbeat" };
+      if (line.type === "heartbeat") continue;
+      progress.clear();
+      since = performance.now();
+      if (line.type === "scene.started") doing = "running";
       if (line.type === "scene.step") print(line.step);
       if (line.type === "error") throw CommandError.of(line.error);
       if (line.type !== "scene.finished") continue;
@@ -106,6 +119,9 @@ async function follow(context: Context, sceneCall: SceneCall): Promise<number> {
     signal.throwIfAborted();
   } catch (error) {
     throw await failureOf(error, context, sceneCall.name);
+  } finally {
+    clearInterval(timer);
+    progress.clear();
   }
   throw new CommandError("the daemon ended before the scene did", exits.failed);
 }

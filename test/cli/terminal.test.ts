@@ -264,6 +264,19 @@ describe("a wait of more than a second", () => {
     await group.shows("waiting for label:dark … 1 s");
     expect(await group.ended).toBe(4);
   }, 60_000);
+
+  test("of a scene says that it runs, or has not begun behind another run; in the end its steps stand alone", async () => {
+    await sleeping("Porch", 4_000);
+    const scene = stage.folder({ "slow.toml": 'device = "Porch"\nsteps = [{ power = "on" }]' });
+    const play = () => run(["run", join(scene, "slow.toml")]);
+    const first = play();
+    await first.shows("running … 1 s");
+    const second = play();
+    await second.shows("waiting to start … 1 s");
+    expect([await first.ended, await second.ended]).toEqual([0, 0]);
+    expect(first.lines()).toEqual([expect.stringMatching(/^1 {2}turn on · Porch: done, seen, .* s$/)]);
+    expect(second.lines()).toEqual(["1  turn on · Porch: skipped, already in that state"]);
+  }, 60_000);
 });
 
 test("dates are the same in every locale, and local", async () => {
