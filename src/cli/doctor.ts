@@ -1,27 +1,30 @@
 /** `zapd doctor`: runs the checks, whether a daemon runs or not. */
 import { exits } from "../api/errors.ts";
 import { findings, reportOf } from "../doctor/doctor.ts";
-import type { Finding, FindingStatus, NamedFinding } from "../doctor/examination.ts";
+import { type Finding, type FindingStatus, type NamedFinding, warn } from "../doctor/examination.ts";
 import { pluralize, withHint } from "../system/text.ts";
 import type { Context } from "./context.ts";
 import { wrap } from "./print.ts";
 import { tryCall } from "./requests.ts";
-import { configMismatch, locateDaemon } from "./running.ts";
+import { configMismatch, locateDaemon, severalDaemons } from "./running.ts";
 
 export async function doctor(context: Context): Promise<number> {
   context.caller = "doctor";
   const places = await locateDaemon(context);
   const all: NamedFinding[] = [];
+  const add = (each: readonly NamedFinding[]) => {
+    all.push(...each);
+    if (!context.json) for (const one of each) context.print(findingLine(one, context));
+  };
+  const several = places.running ? null : await severalDaemons(context);
+  if (several) add([{ id: "daemons", ...warn(several.text, several.hint) }]);
   const remark = configMismatch(context, places);
   const found = findings({
     ...places,
     remarks: remark === null ? [] : [remark],
     ask: (name, given, timeoutMs) => tryCall(context, name, given, timeoutMs),
   });
-  for await (const each of found) {
-    all.push(...each);
-    if (!context.json) for (const one of each) context.print(findingLine(one, context));
-  }
+  for await (const each of found) add(each);
   const report = reportOf(all);
   if (context.json) context.print(JSON.stringify(report));
   else context.print(summary(report.problems, report.remarks));

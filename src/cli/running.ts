@@ -133,6 +133,13 @@ export async function useOnlyRunningDaemon(context: Context, error: unknown): Pr
   return true;
 }
 
+/** What `zapd doctor` says where several daemons run, none at the usual place; `null` otherwise. */
+export async function severalDaemons(context: Context): Promise<ReturnType<typeof describeSeveral> | null> {
+  if (isDaemonChosen(context) || (await currentRuntime().isListening(context.socket()))) return null;
+  const running = await runningDaemons();
+  return running.length > 1 ? describeSeveral(running, " ") : null;
+}
+
 /** Whether an option or the environment says which daemon is meant. */
 function isDaemonChosen(context: Context): boolean {
   if (context.option("socket") !== undefined || context.option("config") !== undefined) return true;
@@ -144,15 +151,19 @@ function isNotListening(error: unknown): boolean {
   return !["", "ECONNRESET", "EPIPE", "EAGAIN", "EACCES", "EPERM"].includes(systemCode(error));
 }
 
-function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {
+/** That several daemons run, none at the usual place, and how to select one. */
+function describeSeveral(running: readonly DaemonNote[], separator: string) {
   const found = running.map(({ pid, kind, socket }) => `${tildePath(socket)} (${kind}, pid ${pid})`);
   const first = shellQuote(running[0]?.socket ?? "");
-  return new CommandError(
-    `no daemon runs at the usual place, but ${running.length} run at other places:\n${found.join("\n")}`,
-    exits.notRunning,
-    `Select one with --socket, or for this shell: export ZAPD_SOCKET=${first}`,
-    { code: notRunning },
-  );
+  return {
+    text: `no daemon runs at the usual place, but ${running.length} run at other places:${separator}${found.join(separator)}`,
+    hint: `Select one with --socket, or for this shell: export ZAPD_SOCKET=${first}`,
+  };
+}
+
+function ambiguousDaemons(running: readonly DaemonNote[]): CommandError {
+  const { text, hint } = describeSeveral(running, "\n");
+  return new CommandError(text, exits.notRunning, hint, { code: notRunning });
 }
 
 interface DaemonPaths {

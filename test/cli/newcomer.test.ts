@@ -265,6 +265,8 @@ describe("a command finds the daemon that runs", () => {
     expect(status).toBe(7);
     for (const part of ["one/zapd.sock (serve, pid ", "two/zapd.sock (serve, pid ", "--socket", "ZAPD_SOCKET"])
       expect(stderr).toContain(part);
+    const found = /^warn +(no daemon runs at the usual place, but 2 run .*)$/m.exec((await zapd("doctor")).stdout)?.[1];
+    for (const part of ["~/one/zapd.sock", "~/two/zapd.sock", "export ZAPD_SOCKET="]) expect(found).toContain(part);
     // The line that it gives is one that can be typed.
     const [, line = ""] = /(export ZAPD_SOCKET=.*)$/m.exec(stderr) ?? [];
     const chosen = await home.run("sh", ["-c", `${line}; "$@" status --json`, "sh", program, ...first]);
