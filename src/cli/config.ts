@@ -44,8 +44,12 @@ async function set(context: Context, words: readonly string[]): Promise<void> {
   // A Map, so that `__proto__` is refused as any other unknown key.
   const patch = new Map<string, unknown>();
   for (const [at, key] of keys.entries()) {
-    const value = values[at] ?? "";
-    patch.set(key, parseValue(key, value === "-" ? await readHidden(key) : value, settings.get(key)));
+    const given = values[at] ?? "";
+    const value = given === "-" ? await readHidden(key) : given;
+    // Such as of a command before the pipe that failed.
+    if (given === "-" && value === "")
+      throw new UsageError(`the value is empty; to remove it: zapd config unset ${key}`);
+    patch.set(key, parseValue(key, value, settings.get(key)));
   }
   reportChanged(context, await call(context, "patchConfig", { body: Object.fromEntries(patch) }), keys);
 }
