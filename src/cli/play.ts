@@ -119,6 +119,8 @@ class FilePlayback {
   #reportsPlayback = false;
   /** Whether the device reports playback, took the address, and did not report this file. */
   #isUnconfirmed = false;
+  /** Whether another caller of the daemon has played something else there. */
+  #isReplaced = false;
   /** Since when the device has reported an end; `null` while it has not. */
   #endSeenAt: number | null = null;
   #reportedFailure: string | null = null;
@@ -176,9 +178,11 @@ class FilePlayback {
           ? `zapd: the daemon does not answer. ${this.#file.name} is still served; Ctrl-C ends`
           : "zapd: the daemon is back",
       );
-    const query = { devices: id, types: "state.changed,device.removed" };
+    const query = { devices: id, types: "state.changed,device.removed,action.finished" };
     for await (const event of followEvents(this.#context, { query, signal }, { broken })) {
       if (event.type === "device.removed") return;
+      // Our own was published before its answer, and so before these events.
+      if (event.type === "action.finished") this.#isReplaced ||= event.action === "media" && event.ok;
       this.#state = stateIn(event, id) ?? this.#state;
     }
   }
@@ -234,6 +238,7 @@ class FilePlayback {
   #endReason({ power, app, playback }: State): keyof typeof endConfirmedAfterMs | null {
     if (isPowerOff(power)) return "stopped";
     if (this.#reportsPlayback && (playback === null || playback.status === "stopped")) return "stopped";
+    if (this.#isReplaced) return "elsewhere";
     const { app: ownApp = null, title = null, durationMs = null } = this.#initial ?? {};
     if (ownApp !== null && app?.id !== ownApp) return "elsewhere";
     // A device may correct the title or the duration of a file; only another file, or a stream without an end, changes both.

@@ -261,6 +261,22 @@ describe("it ends", () => {
     60_000,
   );
 
+  test("by Ctrl-C, which does not stop what another caller has played there meanwhile", async () => {
+    const played = play(file("film.mp4"), "--json");
+    const url = await played.url();
+    await get(url);
+    await until("it plays", () => cinema.state.playback?.path === url.href, patienceMs);
+    // It follows the events by then.
+    await Bun.sleep(1_000);
+    const other = "http://127.0.0.1:9/another.mp4";
+    expect((await daemon.api("POST", "/devices/Cinema/media", { url: other })).status).toBe(200);
+    // It is told of it by then.
+    await Bun.sleep(1_000);
+    played.child.kill("SIGINT");
+    expect([await played.ended, played.said()]).toEqual([130, "film.mp4 is no longer served\n"]);
+    expect(cinema.state.playback?.path).toBe(other);
+  }, 60_000);
+
   test("when the set asks for nothing, and says what may be in the way", async () => {
     const played = playUnder("bun", [file("film.mp4")], deadlineSpeed);
     expect(await played.ended).not.toBe(0);
