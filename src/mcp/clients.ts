@@ -131,7 +131,7 @@ function changed(file: string, text: string, section: string, entry: object): st
     if (!(error instanceof JsonError)) throw error;
     const { line, column, message } = error;
     throw new ZapdError("config_invalid", `${tildePath(file)}, line ${line}, column ${column}: ${message}`, {
-      hint: "Correct the file and run zapd mcp add again; nothing was changed",
+      hint: "Correct the file and run the command again; nothing was changed",
     });
   }
 }

@@ -69,7 +69,7 @@ test("a client is told how this very program is started; a file that is broken s
   const refused = await zapd("add", "vscode");
   expect(refused.status).toBe(1);
   expect(refused.stderr).toMatch(
-    /^zapd: ~\/.*line 2, column 3.*\n +Correct the file and run zapd mcp add again; nothing was changed\n$/,
+    /^zapd: ~\/.*line 2, column 3.*\n +Correct the file and run the command again; nothing was changed\n$/,
   );
   expect(readFileSync(broken, "utf8")).toBe("{\n  servers: {}\n}\n");
 });
