@@ -107,6 +107,17 @@ export class EndpointSet {
     return { state, pushed, isPartial: this.#isPartial(endpoint), behind: behind[platformOf(endpoint)] ?? [] };
   }
 
+  /**
+   * The same of several, without that of a program's own renderer (by the page that it gives) beside that of the program: it
+   * tells the same, and later.
+   */
+  sourcesOf<State extends object>(states: readonly (readonly [Endpoint, State])[]): readonly StateSource<State>[] {
+    const pages = states.flatMap(([{ record }, state]) => ("playback" in state ? [`page:${record.port}`] : []));
+    const isEcho = (one: Endpoint) =>
+      this.#isPartial(one) && one.record.hardware_ids?.some((id) => pages.includes(id)) === true;
+    return states.flatMap(([one, state]) => (isEcho(one) ? [] : [this.sourceOf(one, state)]));
+  }
+
   /** The state parts that the device reports by itself while it is connected: none while an endpoint that answers pushes nothing. */
   get pushedParts(): ReadonlySet<StatePart> {
     // One on a platform that this version does not know has no connection.

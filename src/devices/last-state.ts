@@ -38,7 +38,7 @@ export class LastState {
   /** The parts that were ever observed. */
   get parts(): Partial<PlatformState> {
     const endpoints = this.#deps.endpoints();
-    const [first, ...others] = this.#credible.map((one) => endpoints.sourceOf(one, one.presence.state));
+    const [first, ...others] = endpoints.sourcesOf(this.#credible.map((one) => [one, one.presence.state]));
     return first ? mergeStates(first, ...others) : {};
   }
 

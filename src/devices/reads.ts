@@ -95,10 +95,11 @@ export class Reads {
     );
     await Promise.race([Promise.allSettled(reads), enough]);
     over.abort();
-    const [preferred, ...others] = all.flatMap((endpoint) => {
+    const answered = all.flatMap((endpoint) => {
       const state = states.get(endpoint);
-      return state ? [endpoints.sourceOf(endpoint, state)] : [];
+      return state ? [[endpoint, state] as const] : [];
     });
+    const [preferred, ...others] = endpoints.sourcesOf(answered);
     // Where none has answered, the first is searched for, or gives the error.
     return preferred ? mergeStates(preferred, ...others) : this.#stateOf({ endpoint: first, isAwaited });
   }

@@ -2,12 +2,13 @@
 import { describe, expect, test } from "bun:test";
 import { dirname } from "node:path";
 import fc from "fast-check";
+import { ZapdError } from "../../src/api/errors.ts";
 import { mergeStates } from "../../src/devices/compose.ts";
 import { pressKey } from "../../src/devices/press.ts";
 import type { Discovered } from "../../src/devices/record.ts";
 import type { Registry } from "../../src/devices/registry.ts";
 import type { Capability, Composition, Facts } from "../../src/platforms/platform.ts";
-import { FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { FakeSet, fakePlatform, idle, sightingOf } from "../support/fake-platform.ts";
 import { runs } from "../support/whole.ts";
 import { openDevices, withRegistryOf } from "./harness.ts";
 
@@ -216,6 +217,35 @@ test("its state comes second for the parts that another endpoint knows better, a
   expect(mergeStates<object>(other, remote)).toEqual(wanted);
   expect(mergeStates<object>(remote, { ...other, state: { volume: null } })).toEqual(remote.state);
 });
+
+test("its state does not count beside the program whose own renderer it is: that says first that it has stopped", () =>
+  withRegistry(async (registry, path) => {
+    const [program, renderer] = [new FakeSet(), new FakeSet()];
+    const playback = { status: "playing", position_ms: 0, duration_ms: 1, live: false, title: "Heist" } as const;
+    renderer.state = { ...idle, playback };
+    program.failure = new ZapdError("device_error", "does not say");
+    const platforms = [program, renderer].map((set, at) =>
+      fakePlatform({
+        name: at === 0 ? "alpha" : "part",
+        describe: () => ({ has: new Set<Capability>(["state"]), withheld: new Set(), keys: new Set() }),
+        connect: () => set.connection(),
+      }),
+    );
+    const { devices } = await openDevices(dirname(path), platforms, { registry });
+    try {
+      const [one, other] = [seen("alpha", "Den"), seen("part", "Renderer")];
+      await registry.merge(one);
+      const ids = [`page:${one.address.port}`] as const;
+      await registry.merge({ ...other, sighting: { ...other.sighting, ids } });
+      const shown = async () => (await devices.find("Den").state(new AbortController().signal)).playback;
+      expect(await shown()).toMatchObject({ title: "Heist" });
+      program.failure = undefined;
+      program.state = idle;
+      expect(await shown()).toBeNull();
+    } finally {
+      devices.close();
+    }
+  }));
 
 test("it takes what the device lacks, and no key of one that has keys of its own", () =>
   withRegistry(async (registry, path) => {
