@@ -67,6 +67,8 @@ export interface Told<Memory = unknown> {
   /** Why each connection that ended did. */
   readonly ended: ("hung_up" | "going_off")[];
   hints: number;
+  /** Called as one ends. */
+  onEnd?: () => void;
   readonly emit: Emit<Memory>;
 }
 
@@ -102,7 +104,10 @@ export function targetOf<Memory, Secret>(
     emit(event) {
       if (event.type === "hint") told.hints++;
       if (event.type === "state") told.states.push(event.patch);
-      if (event.type === "disconnected") told.ended.push(event.why);
+      if (event.type === "disconnected") {
+        told.ended.push(event.why);
+        told.onEnd?.();
+      }
       if (event.type !== "facts") return;
       if (event.facts) told.learned.push(event.facts);
       if (event.memory) told.remembered.push(event.memory);

@@ -184,8 +184,9 @@ export class KodiDevice {
     this.#shutsDownUntil = performance.now() + shutdownMs;
     this.pushed.invalidate();
     this.field.forget();
-    this.#emit({ type: "disconnected", why: "going_off" });
+    // First: what is still pushed is not polled for soon.
     this.#reconnecting.drop();
+    this.#emit({ type: "disconnected", why: "going_off" });
   }
 
   close(): void {

@@ -25,8 +25,12 @@ test("what happens on the machine itself is told as it happens, each part for it
     return told.states.some(({ volume }) => volume?.level === level);
   });
   expect(told.states.at(-1)).toEqual({ power: "on", volume: { level, muted: true } });
+  // When the next poll is due is decided as it goes off.
+  const pushes: number[] = [];
+  told.onEnd = () => pushes.push(connection.state?.pushes?.size ?? 0);
   await player.sleep();
   await until("it is told", () => told.ended.includes("going_off"));
+  expect(pushes[0]).toBe(0);
 });
 
 test("it is followed for as long as its state is read", async () => {
