@@ -60,6 +60,17 @@ describe("the other port (players.md 7.1)", () => {
   });
 });
 
+test("it says which calls and notifications it knows, which kodi-ws asks first", async () => {
+  const kodi = await plugIn();
+  const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);
+  socket.write(JSON.stringify(request("JSONRPC.Introspect")));
+  await until("it is answered", () => text().endsWith("}"));
+  const { result } = JSON.parse(text());
+  expect(result.methods).toMatchObject({ "Player.Open": { type: "method" }, "JSONRPC.Introspect": { type: "method" } });
+  expect(result.notifications["Player.OnPlay"]).toEqual({ type: "notification" });
+  socket.destroy();
+});
+
 test("malformed escapes in the address of a film, and in that of a picture, are no end of the connection", async () => {
   const kodi = await plugIn();
   const at = `http://${kodi.host}:${kodi.port}`;
