@@ -93,6 +93,13 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
         await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
         if (state === "PLAYING") return;
         next();
+        if (state === "TRANSITIONING") {
+          // It waits for the file before this one, which does not come, and does not begin with another (seen with rygel).
+          await controlPlayer(renderer, "stop", signal);
+          next();
+          await load();
+          next();
+        }
         await play();
       });
     });

@@ -40,7 +40,9 @@ function transport(model: Model, action: string, args: Args): Result {
       if (media === null) return stack.playNothing === 200 ? {} : stack.playNothing;
       if (args["Speed"] !== "1") return 717;
       if (model.isTakenOver && model.transport === "PLAYING" && stack.playTakenOver !== 200) return stack.playTakenOver;
-      model.play();
+      if (model.transport === "TRANSITIONING" && stack.waitsForFirst) return 701;
+      if (isStalled(media.uri)) model.wait();
+      else model.play();
       if (isMissing(media.uri)) model.end();
       return {};
     case "Pause":
@@ -76,6 +78,8 @@ function load(model: Model, uri: string, metadata: string): Result {
 }
 
 const isMissing = (uri: string) => /missing/.test(uri);
+/** Its server takes the request, and does not answer it. */
+const isStalled = (uri: string) => /stalled/.test(uri);
 
 function positionInfo({ stack, media, options, positionMs, transport: state }: Model): Args {
   const isIdle = media === null || state === "NO_MEDIA_PRESENT";

@@ -44,7 +44,7 @@ export interface Media {
   readonly metadata: string;
 }
 
-type Transport = "STOPPED" | "NO_MEDIA_PRESENT" | "PLAYING" | "PAUSED_PLAYBACK";
+type Transport = "STOPPED" | "NO_MEDIA_PRESENT" | "TRANSITIONING" | "PLAYING" | "PAUSED_PLAYBACK";
 
 export class Model {
   readonly options: ReturnType<typeof resolve>;
@@ -81,7 +81,8 @@ export class Model {
 
   load(media: Media): void {
     const wasPlaying = this.transport === "PLAYING";
-    this.#halt("STOPPED");
+    const isStuck = this.transport === "TRANSITIONING" && this.stack.waitsForFirst;
+    this.#halt(isStuck ? "TRANSITIONING" : "STOPPED");
     this.media = media;
     this.#position = 0;
     if (wasPlaying) this.play();
@@ -94,6 +95,12 @@ export class Model {
     if (this.transport !== "PAUSED_PLAYBACK") this.#position = 0;
     this.transport = "PLAYING";
     this.#run();
+    this.changed("AVTransport");
+  }
+
+  /** Waits for its media. */
+  wait(): void {
+    this.#halt("TRANSITIONING");
     this.changed("AVTransport");
   }
 

@@ -21,6 +21,8 @@ export class Stack {
   loadPlaying: 200 | 705 = 200;
   /** The result of Play for media that was set while something played, and so plays already. */
   playTakenOver: 200 | 701 = 200;
+  /** While it waits for media that does not come, it begins with no other before it is stopped, and refuses Play. */
+  waitsForFirst = false;
   pauseStopped: 200 | 501 | 701 = 200;
   unknownAction: 401 | 501 = 401;
   nextNothing: 200 | 501 | 711 = 200;
@@ -74,6 +76,7 @@ export const STACKS: Readonly<Record<StackName, Stack>> = {
     idle: "NO_MEDIA_PRESENT",
     playNothing: 701,
     playTakenOver: 701,
+    waitsForFirst: true,
     pauseStopped: 701,
     nextNothing: 711,
     volumeOver: "refuses",

@@ -72,6 +72,15 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
     expect((await state()).playback).toMatchObject({ status: "playing", title: "other.mp4" });
   });
 
+  test("plays another file while it waits for one that does not come", async () => {
+    const { set, connection } = await plugIn({ stack });
+    const { play } = has(connection.media);
+    await play({ ...film, url: "http://192.0.2.7/stalled.mp4" }, never);
+    expect(set.state.transport).toBe("TRANSITIONING");
+    await play(film, never);
+    expect(set.state).toMatchObject({ transport: "PLAYING", uri: film.url });
+  }, 20_000);
+
   test("fails where nothing is loaded; a command it accepts is confirmed by reading", async () => {
     const { connection, state, set } = await plugIn({ stack });
     const playback = has(connection.playback);
