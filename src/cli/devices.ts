@@ -128,7 +128,7 @@ function deviceTable(all: readonly Device[], context: Context): string {
 
 /** The manufacturer and the model; the manufacturer is left out where the model begins with it. */
 export function modelOf({ manufacturer, model }: Device): string {
-  const repeated = manufacturer !== null && model?.toLowerCase().startsWith(`${manufacturer.toLowerCase()} `);
+  const repeated = manufacturer !== null && model?.toLowerCase().startsWith(manufacturer.toLowerCase());
   return [repeated ? null : manufacturer, model].filter(Boolean).join(" ");
 }
 

@@ -4,12 +4,22 @@ import { execFileSync } from "node:child_process";
 import fc from "fast-check";
 import { activity, timecode } from "../../src/api/client-words.ts";
 import { usesColour } from "../../src/cli/context.ts";
+import { modelOf } from "../../src/cli/devices.ts";
 import { columnsOf, cut, size, table, wrap } from "../../src/cli/print.ts";
 import { bar } from "../../src/cli/progress.ts";
 import { changedText } from "../../src/cli/watch.ts";
 import { printable } from "../../src/system/printable.ts";
 import { shellQuote } from "../../src/system/text.ts";
-import { playing } from "./remote-model.ts";
+import { livingRoom, playing } from "./remote-model.ts";
+
+test.each([
+  ["Kodi", "Kodi", "Kodi"],
+  ["Lumora", "Lumora TV 43L520", "Lumora TV 43L520"],
+  ["Lumora", "43L520", "Lumora 43L520"],
+  ["Kodi", null, "Kodi"],
+])("%s %s is called %s", (manufacturer, model, called) => {
+  expect(modelOf({ ...livingRoom, manufacturer, model })).toBe(called);
+});
 
 describe("columns of a text", () => {
   test.each([
