@@ -267,7 +267,7 @@ describe("it ends", () => {
     await get(url);
     await until("it plays", () => cinema.state.playback?.path === url.href, patienceMs);
     // It follows the events by then.
-    await Bun.sleep(1_000);
+    await Bun.sleep(2_000);
     const other = "http://127.0.0.1:9/another.mp4";
     expect((await daemon.api("POST", "/devices/Cinema/media", { url: other })).status).toBe(200);
     // It is told of it by then.
