@@ -47,6 +47,8 @@ type TabMessage =
 
 let lastId: string | null = null;
 let isLeading = false;
+/** Whether this tab has had the whole since it joined the others: before, a change alone would pass for it. */
+let isWhole = false;
 let channel: BroadcastChannel | null = null;
 
 /** Starts following the daemon. Call it once. */
@@ -65,6 +67,7 @@ export function startStream(): void {
     const left = new AbortController();
     const { signal } = left;
     leave = () => left.abort();
+    isWhole = false;
     // A frozen tab forwards nothing, so it leaves the lock to another.
     document.addEventListener("freeze", leave, { once: true, signal });
     if (!channel) return followAlone(signal);
@@ -95,20 +98,24 @@ function sendToTabs(message: TabMessage): void {
 
 function onTabMessage(message: TabMessage): void {
   if (isLeading) {
-    if (message.say !== "hello") return;
-    sendToTabs({ say: "picture", picture: currentSnapshot(), lastId });
-    const because = lostBecause.peek();
-    if (because !== null) sendToTabs({ say: "connection", now: "lost", because });
+    if (message.say === "hello") sendPicture();
     return;
   }
-  if (message.say === "picture") {
+  if (message.say === "picture" && message.picture.connection !== "connecting") {
     lastId = message.lastId;
-    if (message.picture.connection !== "connecting") applySnapshot(message.picture);
+    isWhole = true;
+    applySnapshot(message.picture);
   }
-  if (message.say === "event") receiveEvent(message.event);
+  if (message.say === "event" && (isWhole || message.event.type === "snapshot")) receiveEvent(message.event);
   if (message.say === "history") addHistory(message.past);
-  if (message.say === "at") lastId = message.lastId;
-  if (message.say === "connection") setConnection(message.now, message.because);
+  if (message.say === "at" && isWhole) lastId = message.lastId;
+  if (message.say === "connection" && (isWhole || message.now === "lost")) setConnection(message.now, message.because);
+}
+
+function sendPicture(): void {
+  sendToTabs({ say: "picture", picture: currentSnapshot(), lastId });
+  const because = lostBecause.peek();
+  if (because !== null) sendToTabs({ say: "connection", now: "lost", because });
 }
 
 /** The part of a snapshot that comes next. A tab that opens while one arrives misses its first parts. */
@@ -127,12 +134,16 @@ function receiveEvent(event: Followed): void {
     }
   }
   applyEvent(event);
-  if (event.type === "snapshot" && event.last) setConnection("live");
+  if (event.type !== "snapshot" || !event.last) return;
+  isWhole = true;
+  setConnection("live");
 }
 
 /** Makes this tab the one that follows the daemon for all, until it is frozen or closed. Reconnects whenever the stream ends. */
 async function follow(frozen: AbortSignal): Promise<void> {
   isLeading = true;
+  // A tab that has opened since the one before went was not answered.
+  if (lastId !== null) sendPicture();
   let stop = new AbortController();
   const end = new Promise<void>((resolve) => {
     frozen.addEventListener("abort", () => {

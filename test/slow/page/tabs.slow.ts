@@ -4,6 +4,7 @@ import type { Page } from "puppeteer-core";
 import { type Looked, look, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
+import { EventStream } from "../../support/event-stream.ts";
 import { until as untilTrue } from "../../support/http-device.ts";
 import { describeBrowser, describePage, listens, startDaemonThatKnows } from "./stage.ts";
 
@@ -183,6 +184,45 @@ describeBrowser("many tabs", (browser) => {
     for (const { page } of open)
       await until(page, "it is said no longer", () => document.querySelector(".lost p") === null);
   }, 60_000);
+});
+
+describePage("a tab that opens while none leads", (visit) => {
+  for (const next of ["another", "it"])
+    test(`${next} leads next: it shows the whole house`, async () => {
+      await using daemon = await startDaemonThatKnows(2);
+      const { page: first } = await visit(daemon.port);
+      await shows(first, "TV 1");
+      const holder = await first.browserContext().newPage();
+      await holder.goto(`${daemon.url}/health`);
+      const isHeld = holder.evaluate(
+        () =>
+          new Promise<void>((resolve) => {
+            void navigator.locks.request("zapd /v1/events", () => {
+              resolve();
+              return new Promise(() => {});
+            });
+          }),
+      );
+      await holder.evaluate(() => navigator.locks.query());
+      const { page: other } = await visit(daemon.port, { beside: holder });
+      await shows(other, "TV 1");
+      await first.close();
+      await isHeld;
+      const { page } = await visit(daemon.port, { beside: holder });
+      if (next === "it") await other.close();
+      // The last words of one that leads, and goes before it answers.
+      const follower = new EventStream({ to: daemon.port });
+      const { id: lastId } = await follower.until(({ type }) => type === "snapshot");
+      follower.close();
+      await holder.evaluate(
+        (id) => new BroadcastChannel("zapd /v1/events").postMessage({ say: "at", lastId: id }),
+        lastId,
+      );
+      await holder.close();
+      await shows(page, "TV 1");
+      // Before its daemon.
+      for (const one of [page, other]) if (!one.isClosed()) await one.close();
+    }, 60_000);
 });
 
 describePage("a browser's six connections", (visit) => {
