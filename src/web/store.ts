@@ -137,8 +137,10 @@ export function applyEvent(event: Followed): void {
 /** Applies a device from an API response, which may arrive before its event. */
 export function updateDevice(device: Device): void {
   const known = byId.get(device.id);
-  if (known) known.device.value = device;
-  else setEntries([...entries.peek(), entryFrom(device, null)]);
+  if (!known) return setEntries([...entries.peek(), entryFrom(device, null)]);
+  known.device.value = device;
+  // Who has it, and until when, is true no longer.
+  if (device.lease === null && known.refusal.peek()?.code === "device_leased") known.refusal.value = null;
 }
 
 /** Applies the playback of an API response: small changes of the position cause no event. */
