@@ -24,7 +24,7 @@ export function HouseList({ entries, row }: HouseListProps) {
   return (
     <>
       {chunks.map((chunk, at) => (
-        <Chunk key={chunk[0]?.id} isFirst={at < 2} entries={chunk} row={row} />
+        <Chunk key={at} isFirst={at < 2} entries={chunk} row={row} />
       ))}
     </>
   );

@@ -218,7 +218,13 @@ describePage("the house", (visitAt) => {
     await until(page, "its remote", () => document.querySelector(".remote") !== null);
     await page.goBack();
     await until(page, "it is where it was", (px) => Math.abs(scrollY - Number(px)) <= 1, String(left));
-    await until(page, "it has the focus", () => document.activeElement?.textContent?.startsWith("TV 40") === true);
+    const hasFocus = () => document.activeElement?.textContent?.startsWith("TV 40") === true;
+    await until(page, "it has the focus", hasFocus);
+    // It keeps it when a device above goes.
+    await daemon.api("DELETE", "/devices/TV%202");
+    await daemon.api("PATCH", "/devices/TV%2040", { labels: ["attic"] });
+    await shows(page, "attic");
+    expect(await page.evaluate(hasFocus)).toBe(true);
     // Every model has a 3 in it.
     await write(page, "Filter by name, model or label", "tv 3");
     await until(page, "it is the first", () => document.querySelector(".set-name strong")?.textContent === "TV 3");
