@@ -1,5 +1,5 @@
 /** The house view: every device with its status and its main controls. */
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
@@ -21,9 +21,11 @@ import "./house.css";
 /** From this many devices on there is a filter. */
 const minFilterDevices = 9;
 
+/** The filter; kept while the page is open, so that who comes back finds the house as it was left. */
+const wanted = signal("");
+
 export function House() {
   const asked = useSignal<OpenDialog | null>(null);
-  const wanted = useSignal("");
   const look = useTask(async () => {
     const { length } = (await call("discoverDevices")).devices;
     announce(

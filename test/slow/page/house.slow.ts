@@ -228,6 +228,14 @@ describePage("the house", (visitAt) => {
     // Every model has a 3 in it.
     await write(page, "Filter by name, model or label", "tv 3");
     await until(page, "it is the first", () => document.querySelector(".set-name strong")?.textContent === "TV 3");
+    // What was filtered is found again as well.
+    await write(page, "Filter by name, model or label", "tv 40");
+    await until(page, "it is alone", () => document.querySelectorAll(".set").length === 1);
+    await page.click(".set-name");
+    await until(page, "its remote", () => document.querySelector(".remote") !== null);
+    await page.goBack();
+    await until(page, "it has the focus", hasFocus);
+    expect(await page.evaluate(() => document.querySelectorAll(".set").length)).toBe(1);
     // Before its daemon.
     await page.close();
   }, 60_000);
