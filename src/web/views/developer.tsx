@@ -6,6 +6,7 @@ import { linkTo } from "../route.ts";
 import { attempt, connection, type Entry, entries, entryOf, pressPower } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
+import { LeaseNote } from "../ui/leased.tsx";
 import { Notice } from "../ui/notice.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
 import { DeviceHead } from "../ui/switcher.tsx";
@@ -89,6 +90,7 @@ function DeveloperOf({ entry }: { readonly entry: Entry }) {
           </Button>
         )}
       </div>
+      <LeaseNote device={device} />
       {!takesPackages(device) ? (
         <NoPackages device={device} />
       ) : (

@@ -253,6 +253,11 @@ describePage("the developer view", (visitAt) => {
 
     test("one package goes to all of a label; a set that wants its own password is asked for it", async () => {
       const { page, axeEverywhere } = await visit(room.daemon.port, id);
+      const { token } = (await room.daemon.api("POST", "/devices/set/lease", { owner: "ci@runner-3", ttl_s: 600 })).body
+        .data;
+      await shows(page, "Leased by ci@runner-3 until");
+      expect(await axeEverywhere()).toEqual([]);
+      await room.daemon.api("DELETE", "/devices/set/lease", undefined, { "zapd-lease": token });
       await pressNamed(page, "All with label lab");
       await drop(page, [zipFile("hello.zip", filesOf(8))]);
       await shows(page, "Hello 1.0.8 runs on set");
