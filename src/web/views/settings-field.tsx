@@ -41,6 +41,11 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
     if (wanted === null) problem.value = `${setting.key} must be a whole number`;
     else void save(wanted);
   };
+  const edit = (text: string) => {
+    draft.value = text;
+    // What was wrong with another value.
+    if (text === shown) problem.value = null;
+  };
   const isChanged = draft.value !== shown;
   const isDefault = textOf(value) === textOf(setting.defaultValue);
   const about = `${id}-about${problem.value ? ` ${id}-problem` : ""}`;
@@ -101,11 +106,9 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
             spellcheck={false}
             placeholder={placeholderOf(setting, value)}
             value={draft.value}
-            onInput={(event) => {
-              draft.value = event.currentTarget.value;
-            }}
+            onInput={(event) => edit(event.currentTarget.value)}
             onKeyDown={(event) => {
-              if (event.key === "Escape" && isChanged) draft.value = shown;
+              if (event.key === "Escape" && isChanged) edit(shown);
             }}
           />
         )}

@@ -54,6 +54,8 @@ describePage("activity and settings", (visit) => {
     await write(page, "discovery.interval_s", "90000");
     await pressNamed(page, "Save");
     await shows(page, "must be a whole number from 0 to 86400");
+    await (await fieldOf(page, "discovery.interval_s")).press("Escape");
+    await until(page, "nothing is wrong with what it was", () => document.querySelector(".setting-problem") === null);
     await set(page, "discovery.interval_s", "120");
     await shows(page, "discovery.interval_s was changed");
     expect((await api("GET", "/config")).discovery).toMatchObject({ interval_s: 120 });
