@@ -57,13 +57,15 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       // macOS reports no release of other keys while this one is down.
       if (event.metaKey) releaseAll();
       if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey || isHandledByFocus(event)) return;
-      const shortcut = shortcuts.find(({ on }) => on.includes(event.key));
+      // Caps Lock may be on.
+      const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+      const shortcut = shortcuts.find(({ on }) => on.includes(name));
       if (!shortcut) return;
       event.preventDefault();
       if (event.repeat) return;
-      if (event.key === "?") return showList();
-      if (event.key === "p") return askPower();
-      if (event.key === "/") return document.querySelector<HTMLElement>(`.${searchClass}`)?.focus();
+      if (name === "?") return showList();
+      if (name === "p") return askPower();
+      if (name === "/") return document.querySelector<HTMLElement>(`.${searchClass}`)?.focus();
       const has = entry.device.peek().keys;
       const key = shortcut.keys?.find((one) => has.includes(one));
       if (key === undefined) return;
