@@ -274,7 +274,10 @@ function SearchableList<Item>({
                 if (event.isComposing) return;
                 // Enter chooses the first match.
                 if (event.key === "Enter") {
-                  if (wanted.value.trim() !== "") list.current?.querySelector("button")?.click();
+                  const first = wanted.value.trim() === "" ? null : list.current?.querySelector("button");
+                  first?.click();
+                  // The next keys are for the app.
+                  if (first && isSearch) event.currentTarget.blur();
                 } else if (event.key === "Escape") event.currentTarget.blur();
                 else return;
                 event.preventDefault();
