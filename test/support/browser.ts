@@ -87,6 +87,12 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     if (message.text().includes("ERR_NETWORK_CHANGED")) return;
     complaints.push({ text: message.text(), url: message.location().url ?? "" });
   });
+  // What is asked of a page that has crashed would never be answered.
+  let crashed: Promise<void> | undefined;
+  page.on("error", ({ message }) => {
+    process.stderr.write(`${page.url()}: ${message}\n`);
+    crashed = page.close();
+  });
   page.on("pageerror", (error) => uncaught.push(`uncaught: ${error instanceof Error ? error.message : String(error)}`));
   await page.setViewport({ width, height, hasTouch: touch, isMobile: touch });
   await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
@@ -112,6 +118,7 @@ export async function look(browser: Browser, port: number, looking: Looking = {}
     });
   };
   const close = async () => {
+    await crashed;
     if (!page.isClosed()) await page.close();
     if (!beside && !context.closed) await context.close();
   };
