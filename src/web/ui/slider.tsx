@@ -64,6 +64,16 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
       max={100}
       value={shown}
       style={{ "--part": `${shown}%` }}
+      // A finger moves it where it touches it, and may only be about to scroll: then the browser cancels the touch.
+      onPointerDown={({ pointerType }) => {
+        if (pointerType === "touch") last.current.at = performance.now();
+      }}
+      onPointerCancel={() => {
+        clearTimeout(timer.current);
+        timer.current = undefined;
+        last.current.wanted = null;
+        setMovedTo(null);
+      }}
       onInput={(event) => move(event.currentTarget.valueAsNumber)}
     />
   );

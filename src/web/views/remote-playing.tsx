@@ -124,6 +124,10 @@ function Position({
           onInput={(event) => {
             wanted.value = event.currentTarget.valueAsNumber;
           }}
+          // A finger moves it where it touches it; when it scrolls, the browser cancels the touch.
+          onPointerCancel={() => {
+            wanted.value = null;
+          }}
           onChange={() => void seek()}
         />
       ) : (
