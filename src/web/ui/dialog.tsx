@@ -37,10 +37,14 @@ export function Dialog({ title, onClose, children }: DialogProps) {
         event.preventDefault();
         onClose();
       }}
-      onPointerDown={({ target, currentTarget, clientX: x, clientY: y }) => {
+      onPointerDown={({ target, currentTarget, clientX: x, clientY: y, pointerType }) => {
         // A press on the scroll bar of the dialog has the dialog as target too, but lies inside.
         const { left, right, top, bottom } = currentTarget.getBoundingClientRect();
-        if (target === currentTarget && (x < left || x > right || y < top || y > bottom)) onClose();
+        if (target !== currentTarget || (x >= left && x <= right && y >= top && y <= bottom)) return;
+        if (pointerType !== "touch") return onClose();
+        // The click of a finger comes later, and would press what lies below.
+        const close = (event: Event) => event.target === currentTarget && onClose();
+        currentTarget.addEventListener("click", close, { once: true });
       }}
     >
       <div class="dialog-card">

@@ -60,6 +60,21 @@ describePage("the house", (visitAt) => {
     await shows(page, "Control by mobile apps > Network access: Enabled");
   }, 60_000);
 
+  test("a finger beside a dialog closes it, and presses nothing of what lies below", async () => {
+    const { page } = await visit({ width: 768, height: 1_200, touch: true });
+    await pick(page, "Cinema", "Rename");
+    const dialog = await page.waitForSelector("dialog[open]");
+    const below = await page.waitForSelector('[aria-label="Turn off Living Room"]');
+    const { x, y, width, height } = (await below?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const own = await dialog?.boundingBox();
+    expect((own?.x ?? 0) + (own?.width ?? 0)).toBeLessThan(x);
+    const powers = demo.said().split("key power").length;
+    await page.touchscreen.tap(x + width / 2, y + height / 2);
+    await until(page, "it is closed", () => document.querySelector("dialog") === null);
+    await Bun.sleep(500);
+    expect(demo.said().split("key power").length).toBe(powers);
+  }, 60_000);
+
   test("a device is renamed, labelled and made the default, by keyboard alone", async () => {
     const { page } = await visit();
     await page.focus('[aria-label="More for Workbench"]');
