@@ -113,6 +113,8 @@ describeBrowser("many tabs", (browser) => {
     const page = open[0]?.page as Page;
     await pressNamed(page, "Mute Loft");
     await refuses(page, "Start it with: zapd serve");
+    await pressNamed(page, "Look again");
+    await until(page, "both say so", () => document.querySelectorAll(".refusal").length === 2);
     daemon = await startTestDaemon({ folder: daemon.folder });
     await Promise.all(
       open.map(({ page }) =>
@@ -122,6 +124,7 @@ describeBrowser("many tabs", (browser) => {
         }),
       ),
     );
+    await until(page, "nothing is refused any more", () => document.querySelector(".refusal") === null);
     await rename("Cellar");
     await allShow("Cellar");
   }, 60_000);
