@@ -208,7 +208,16 @@ export class KodiDevice {
     isSecret = false,
   ): Promise<unknown> {
     const http = this.#http;
-    const overSocket = async () => (await this.#session(signal, how === "command")).call(method, params, signal);
+    const overSocket = async () => {
+      const session = await this.#session(signal, how === "command");
+      const askedAt = performance.now();
+      return session.call(method, params, signal).catch((error: unknown) => {
+        // A machine without power leaves the connection open: the next call opens another.
+        const isDead = hasCode(error, "device_timeout") && session.silentForMs > performance.now() - askedAt;
+        if (isDead) this.#reconnecting.drop();
+        throw error;
+      });
+    };
     this.#refuseDuringShutdown();
     if (!http) return overSocket();
     // A login would wait for the missing announcement each time.

@@ -9,6 +9,7 @@ import { freePort } from "../../support/daemon.ts";
 import { failureOf } from "../../support/failure.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { startRelay } from "../../support/relay.ts";
 import { cleanups, failure, lineTo, never, tidy } from "../harness.ts";
 import { doneTo, startKodi } from "./harness.ts";
 
@@ -89,6 +90,19 @@ test("what one without a web server answers after it has said that it quits does
   player.notify("System.OnQuit", { exitcode: 0 });
   await until("it is told", () => told.ended.includes("going_off"));
   expect(await failureOf(has(connection.state).read(never))).toMatch(/^device_unreachable: has just quit/);
+});
+
+test("one without a web server is called over another connection after it was silent on the one before", async () => {
+  const player = await startKodi({ webServer: false });
+  const relay = await startRelay(player.host, player.ports.tcp ?? 0);
+  cleanups.push(() => relay.stop());
+  const { connection } = await lineTo(kodi, player, { lead: { host: relay.host, port: relay.port }, timeout: 1_000 });
+  const { press } = has(connection.keys);
+  await press("left", never);
+  relay.keep();
+  expect((await failure(press("right", never))).code).toBe("device_timeout");
+  await press("up", never);
+  expect(doneTo(player)).toEqual(["Input.Left", "Input.Right", "Input.Up"]);
 });
 
 test("one whose web server answers does not go off where its socket is refused", async () => {
