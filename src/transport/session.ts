@@ -3,7 +3,7 @@
  * been used for a while. Reopening is tried less and less often, and no longer when nobody uses the session.
  */
 import { DeviceError, hasCode, ZapdError } from "../api/errors.ts";
-import { orAborted, until } from "../system/sleep.ts";
+import { orAborted, sleep, until } from "../system/sleep.ts";
 
 /** One conversation with a device. */
 export interface Session {
@@ -76,6 +76,8 @@ export class ReconnectingSession<S extends Session> {
    * has just failed: for commands, and after waking.
    */
   async use(signal: AbortSignal, { eager = false }: { eager?: boolean } = {}): Promise<S> {
+    // An end that has come already is read first: what is sent over a connection that has ended is lost.
+    if (eager) await sleep(0);
     if (signal.aborted) throw signal.reason;
     if (this.#closed) throw disconnected("is no longer connected: what zapd knows about it has changed");
     this.#usedAt = performance.now();

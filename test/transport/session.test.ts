@@ -102,6 +102,14 @@ test("one that breaks is reopened in the background, less and less often, until 
   expect(attempts.slice(1).map((at, index) => at - (attempts[index] ?? 0) - 1)).toEqual([20, 40, 80, 160]);
 });
 
+test("a command does not get one whose end has come, and is about to be read", async () => {
+  const { open } = connect();
+  const before = await open();
+  setTimeout(() => before.break(), 0);
+  const session = await open(true);
+  expect([session === before, session.alive]).toEqual([false, true]);
+});
+
 test("one that breaks is there again when the device is", async () => {
   const { link, sessions, open } = connect();
   (await open()).break();

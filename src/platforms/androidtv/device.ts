@@ -1,7 +1,7 @@
 /** One Android TV: a session with the paired TV that stays open, and the commands over it. */
 import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
-import { sleep, until } from "../../system/sleep.ts";
+import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import {
@@ -83,8 +83,6 @@ export class AndroidTv {
   async #reach(signal: AbortSignal): Promise<RemoteSession> {
     // No command is answered, so one sent over a dead connection would be lost.
     if (this.current?.isDoubtful) this.#reconnecting.drop();
-    // An end that has come already is read first.
-    await sleep(0);
     return unlessSlept(this.session(signal, { eager: true }));
   }
 
