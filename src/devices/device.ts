@@ -285,9 +285,10 @@ export class Device {
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     const start = performance.now();
     const checkAwake = sleepCheck();
-    let missed: { endpoint: Endpoint; before: DeviceRecord; error: ZapdError } | undefined;
+    let missed: { endpoint: Endpoint; before: DeviceRecord; wasOff: boolean; error: ZapdError } | undefined;
     for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
+      const wasOff = endpoint.presence.isOff;
       try {
         return await this.#attempt(endpoint, task, signal);
       } catch (error) {
@@ -296,20 +297,20 @@ export class Device {
         const isTimeout = error.code === "device_timeout";
         // One that timed out tells what was sent.
         checkAwake(isTimeout ? error : undefined);
-        if (isTimeout || !missed) missed = { endpoint, before, error };
+        if (isTimeout || !missed) missed = { endpoint, before, wasOff, error };
         // A device that says it is asleep is asleep as a whole, whatever endpoint still answers.
         if (isTimeout || hasReason(error, "asleep")) break;
       }
     }
     if (!missed) throw removedError();
-    const { endpoint, before, error } = missed;
+    const { endpoint, before, wasOff, error } = missed;
     const { whenOff } = task;
     const wakes = whenOff?.wake !== false;
     if (!wakes && endpoint.presence.isOff) return whenOff.result;
     if (task.route?.withoutRecovery) throw error;
     const canRecover = !wakes || endpoint.has("power_on");
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
-    const limits = { elapsedMs: performance.now() - start, wakes };
+    const limits = { elapsedMs: performance.now() - start, wakes, wasOff };
     const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
     if (outcome === "awake") task.onWoken?.();
     if (!whenOff || outcome !== "awake") {

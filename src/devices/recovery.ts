@@ -46,18 +46,19 @@ export class Recovery {
 
   /**
    * Recovers from a command that did not reach the device. One known to be asleep is woken, however long that takes. Any other
-   * is woken and searched for elsewhere for the time of one answer only, since it may be unplugged. Gives which of the two
+   * is woken and searched for elsewhere for the time of one answer only, since it may be unplugged; so is one that only this
+   * refusal shows to be off (`wasOff` is from before it), since another machine may have its address. Gives which of the two
    * helped; fails with `error` where neither did. Without `wakes` it is only searched for: a device woken to be turned off,
    * but already off by its own remote, would be left on.
    */
   async recover(
     before: DeviceRecord,
     error: ZapdError,
-    { elapsedMs, wakes }: { readonly elapsedMs: number; readonly wakes: boolean },
+    { elapsedMs, wakes, wasOff }: { readonly elapsedMs: number; readonly wakes: boolean; readonly wasOff: boolean },
     signal: AbortSignal,
   ): Promise<"awake" | "elsewhere"> {
     if (error.code !== "device_unreachable") throw error;
-    if (this.#endpoint.presence.isOff) {
+    if (this.#endpoint.presence.isOff && (wasOff || !hasReason(error, "refused"))) {
       await this.#wake(error, wakeTimeoutMs, signal);
       return "awake";
     }

@@ -1,6 +1,6 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
@@ -284,6 +284,24 @@ describe("a command to a device that is asleep", () => {
     wakes = () => Promise.reject(new ZapdError("device_unreachable", "did not wake within 30 s"));
     expect(await failureOf(press("home"))).toBe("device_unreachable: TV did not wake within 30 s while waking it");
     expect(house.set.done).toEqual(["called silent 30"]);
+  });
+
+  test("one that only its refusal shows to be off is searched for, since it may have moved; one that is known to be off is not", async () => {
+    await press("home");
+    const refused = new DeviceError("device_unreachable", "is not running", { phase: "connect", reason: "refused" });
+    wakes = () => Promise.reject(refused);
+    Object.defineProperty(house.set, "failure", {
+      get() {
+        house.connected[0]?.emit({ type: "disconnected", why: "going_off" });
+        return refused;
+      },
+    });
+    const searches: number[] = [];
+    for (let times = 0; times < 2; times++) {
+      expect(await failureOf(press("home"))).toStartWith("device_unreachable: TV is not running");
+      searches.push(house.searches());
+    }
+    expect(searches).toEqual([1, 1]);
   });
 
   test("R14 that the machine slept through before it was woken, or while it was, does not reach it", async () => {
