@@ -108,11 +108,12 @@ export class EndpointSet {
   }
 
   /**
-   * The same of several, without that of a program's own renderer (by the page that it gives) beside that of the program: it
-   * tells the same, and later.
+   * The same of several, without that of a program's own renderer (by the page that it gives) beside that of the program, while
+   * that runs: it tells the same, and later.
    */
   sourcesOf<State extends object>(states: readonly (readonly [Endpoint, State])[]): readonly StateSource<State>[] {
-    const pages = states.flatMap(([{ record }, state]) => ("playback" in state ? [`page:${record.port}`] : []));
+    const running = states.filter(([{ presence }, state]) => "playback" in state && !presence.isOff);
+    const pages = running.map(([{ record }]) => `page:${record.port}`);
     const isEcho = (one: Endpoint) =>
       this.#isPartial(one) && one.record.hardware_ids?.some((id) => pages.includes(id)) === true;
     return states.flatMap(([one, state]) => (isEcho(one) ? [] : [this.sourceOf(one, state)]));

@@ -237,11 +237,16 @@ test("its state does not count beside the program whose own renderer it is: that
       await registry.merge(one);
       const ids = [`page:${one.address.port}`] as const;
       await registry.merge({ ...other, sighting: { ...other.sighting, ids } });
-      const shown = async () => (await devices.find("Den").state(new AbortController().signal)).playback;
+      const state = () => devices.find("Den").state(new AbortController().signal);
+      const shown = async () => (await state()).playback;
+      const volume = async () => (await state()).volume;
       expect(await shown()).toMatchObject({ title: "Heist" });
       program.failure = undefined;
       program.state = idle;
       expect(await shown()).toBeNull();
+      // While the program does not run, its renderer tells what only that knows.
+      program.state = { ...idle, power: "off", volume: null };
+      expect(await volume()).toEqual(renderer.state.volume);
     } finally {
       devices.close();
     }
