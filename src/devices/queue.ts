@@ -58,7 +58,7 @@ export class Queue {
     expectedMs = 0,
     minimumMs = 0,
     waitsForLongCommands = false,
-    hasSlept = sleptSince(),
+    hasSlept: sleptBefore,
     signal,
   }: Turn): Promise<void> | undefined {
     if (signal.aborted) throw signal.reason;
@@ -73,6 +73,7 @@ export class Queue {
     if (this.#waiting.length >= maxWaiting) throw busyError(`already has ${maxWaiting} waiting commands`);
     const ahead = this.#remainingMs("minimumMs");
     if (!waitsForLongCommands && ahead > maxWaitMs) throw busyUntilError(ahead);
+    const hasSlept = sleptBefore ?? sleptSince();
     return new Promise((resolve, reject) => {
       const leave = (error: unknown) => {
         this.#waiting = this.#waiting.filter((one) => one !== waiting);

@@ -149,7 +149,7 @@ for (const [what, prepare] of [
       expect(await warningsOf(daemon)).toEqual([
         expect.stringMatching(/state.*EROFS.*nothing can be saved.*\$ZAPD_STATE_DIR/),
       ]);
-      expect(daemon.log()).toContain("nothing can be saved");
+      await until("the log says it, too", () => daemon?.log().includes("nothing can be saved") === true);
       const added = await daemon.api("POST", "/devices", { ...sets.roku.address, name: "roku" });
       expect([added.status, added.body.error.code]).toEqual([500, "storage_error"]);
       expect((await daemon.api("GET", "/devices")).body.data).toEqual([]);
