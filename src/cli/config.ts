@@ -61,9 +61,14 @@ async function unset(context: Context, words: readonly string[]): Promise<void> 
 }
 
 async function reload(context: Context): Promise<void> {
-  reportChanged(context, await call(context, "reloadConfig", {}));
+  await takeUp(context);
   const { locateDaemon } = await import("./running.ts");
   await checkFile(context, (await locateDaemon(context)).configFile);
+}
+
+/** Has the daemon read its file again. */
+async function takeUp(context: Context): Promise<void> {
+  reportChanged(context, await call(context, "reloadConfig", {}));
 }
 
 /** Says what the daemon's answer does not have: keys that are no settings. Fails with `config_invalid`. */
@@ -84,9 +89,9 @@ async function edit(context: Context): Promise<void> {
   const [{ editFile }, { locateDaemon }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
   const { configFile, running } = await locateDaemon(context);
   await editFile(configFile, running);
-  if (running) return reload(context);
+  if (running) await takeUp(context);
   await checkFile(context, configFile);
-  if (context.json) context.print(JSON.stringify({ path: configFile }));
+  if (!running && context.json) context.print(JSON.stringify({ path: configFile }));
 }
 
 /** Prints nothing on success, except settings that take effect at the next start. */
