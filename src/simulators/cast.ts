@@ -183,6 +183,12 @@ export class CastSimulator extends SimulatedSet {
     this.#silent = silent;
   }
 
+  /** Forgets its open connections, as one that lost power for a moment; whoever is connected hears nothing of it (3.4). */
+  forgetConnections(): void {
+    for (const { socket } of this.#clients) socket.removeAllListeners("data").resume();
+    this.#clients.clear();
+  }
+
   /** Closes its connections; its port stays open. */
   hangUp(): void {
     for (const { socket } of this.#clients) socket.destroy();

@@ -68,8 +68,7 @@ export async function openWebSocket(options: WebSocketOptions, signal: AbortSign
   }
 }
 
-export function handshakeTimedOut(): DeviceError {
-  const problem = "accepted the connection, but sent nothing";
+export function handshakeTimedOut(problem = "accepted the connection, but sent nothing"): DeviceError {
   return new DeviceError("device_unreachable", problem, { phase: "connect", reason: "timeout" });
 }
 

@@ -27,6 +27,8 @@ import { CastSession, notPlaying } from "./session.ts";
 
 /** Connecting, proving the identity and the first status; an mDNS answer may have to be waited for. */
 const openTimeoutMs = 4_000;
+/** A device that is only slow answers a ping by then. */
+const livenessTimeoutMs = 1_500;
 /** An app is loaded from the internet, and a file from anywhere. */
 const launchTimeoutMs = 12_000;
 const loadTimeoutMs = 12_000;
@@ -95,7 +97,9 @@ export class CastDevice {
     isRetry = false,
   ): Promise<{ readonly session: CastSession; readonly receiver: Receiver }> {
     const session = await this.session(signal, { eager: true });
+    let liveness: ReturnType<typeof setTimeout> | undefined;
     try {
+      if (!isRetry) liveness = session.closeUnlessHeard(livenessTimeoutMs);
       return { session, receiver: await session.refresh(signal) };
     } catch (error) {
       if (signal.aborted) throw error;
@@ -106,6 +110,8 @@ export class CastDevice {
       if (!hasCode(error, "device_timeout")) throw error;
       session.destroy();
       throw new DeviceError("device_unreachable", error.message, { phase: "connect", reason: "timeout", cause: error });
+    } finally {
+      clearTimeout(liveness);
     }
   }
 

@@ -106,7 +106,7 @@ export async function prove(
   const info = await session.requestDeviceInfo(signal, identity, isKnownByTelling ? session.timeoutMs : undefined);
   if (provisional || info.ids.includes(identity)) return info;
   if (memory.group !== true && info.ids.length > 0) throw wrongDevice(host);
-  if (isKnownByTelling) throw handshakeTimedOut();
+  if (isKnownByTelling) throw handshakeTimedOut("accepted the connection, but did not say which device it is");
   const announced = readId((await announcing)?.txt["id"]);
   signal.throwIfAborted();
   if (announced !== null && announced !== identity) throw wrongDevice(host);

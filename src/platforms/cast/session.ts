@@ -180,6 +180,15 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     return readDeviceInfo(answers.filter(isJson));
   }
 
+  /** Pings the device; closes the connection where nothing has come over it after `ms`. */
+  closeUnlessHeard(ms: number): ReturnType<typeof setTimeout> {
+    const pingedAt = performance.now();
+    this.sendHeartbeat();
+    return setTimeout(() => {
+      if (this.silentForMs > performance.now() - pingedAt) this.destroy();
+    }, ms);
+  }
+
   protected override sendHeartbeat(): void {
     this.#send(namespaces.heartbeat, receiverId, { type: "PING" });
   }

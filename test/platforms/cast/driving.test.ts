@@ -349,7 +349,7 @@ describe.concurrent("the identity of a Cast device", () => {
     const mute = await startCast({ port, id, reportsId: null });
     cleanups.push(() => mute.stop());
     expect(await refusal(has(again().volume?.step)(1, never))).toBe(
-      "device_unreachable: accepted the connection, but sent nothing",
+      "device_unreachable: accepted the connection, but did not say which device it is",
     );
     expect(doneTo(mute)).toEqual([]);
   }, 60_000);
@@ -360,7 +360,7 @@ describe.concurrent("the identity of a Cast device", () => {
     await set.stop();
     const answers = [
       [{ id: newId(), setup: false }, "is not at 127.0.0.1 any more: another device answers there"],
-      [{ id, reportsId: null }, "accepted the connection, but sent nothing"],
+      [{ id, reportsId: null }, "accepted the connection, but did not say which device it is"],
     ] as const;
     for (const [options, said] of answers) {
       const other = await startCast({ port, ...options });
@@ -428,6 +428,14 @@ describe.concurrent("a connection to a Cast device", () => {
     expect(told.ended).toEqual(["hung_up"]);
     expect(doneTo(set)).toEqual(["SET_VOLUME"]);
     expect(set.state.level).toBeCloseTo(0.45);
+  }, 60_000);
+
+  test("that the device has forgotten is soon noticed, and the command goes over a new one", async () => {
+    const { set, connection, told } = await room();
+    await read(connection);
+    set.forgetConnections();
+    await has(connection.keys).press("volume-down", never);
+    expect([told.ended, doneTo(set)]).toEqual([["hung_up"], ["SET_VOLUME"]]);
   }, 60_000);
 
   test("that ends before it has answered gets no command; that goes over a new one", async () => {
