@@ -1,6 +1,7 @@
 /** The second socket of a TV, for buttons: lines of text that are never answered (smart-tvs.md 2.4). */
 import { closedBeforeSending, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
+import { sleep } from "../../system/sleep.ts";
 import { hostOf } from "../../system/url.ts";
 import { hungUp } from "../../transport/http-connection.ts";
 import { text } from "../../transport/json.ts";
@@ -36,9 +37,13 @@ export class Pointer {
     const known = this.#answersPings;
     // zapd does not wait again for a TV that answers no ping.
     if (known === false) return;
-    const answered = await line.isRead(known ? lostAfterMs : pingTimeoutMs);
-    this.#answersPings ||= answered;
-    if (answered) return;
+    const reading = line.isRead(lostAfterMs).then((isRead) => {
+      this.#answersPings ||= isRead;
+      return isRead;
+    });
+    // An answer that comes later shows all the same that it answers pings.
+    const soon = known ? [] : [sleep(pingTimeoutMs).then(() => false)];
+    if (await Promise.race([reading, ...soon])) return;
     // It has answered before: what it does not answer now, it has not read.
     if (known) line.destroy();
     if (!line.open) throw hungUp("closed the connection, or stopped answering, before it confirmed the key");

@@ -10,6 +10,7 @@ import { WebosSession } from "../../../src/platforms/webos/session.ts";
 import { WebosState } from "../../../src/platforms/webos/state.ts";
 import { until } from "../../support/http-device.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
+import { frame, opened } from "../../support/websocket-frames.ts";
 import { startDevice } from "../../transport/websocket-device.ts";
 import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
 import { key, line, startWebos, wordedLine, wordedSet } from "./harness.ts";
@@ -215,6 +216,25 @@ test("a socket for buttons that opens when the session is over is closed", async
   const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
   expect((await failure(pointer.press("HOME", never))).code).toBe("device_unreachable");
   await until("it is closed", () => set.connections.open === 0);
+});
+
+test("a TV that is late to answer the first ping answers pings all the same: one that then falls silent has not read a button", async () => {
+  const set = await startDevice(false, (socket, head) => void socket.write(opened(head)));
+  cleanups.push(() => set.stop());
+  const session = {
+    alive: true,
+    endpoint: { host: "127.0.0.1" },
+    request: async () => ({ socketPath: `ws://127.0.0.1:${set.port}/` }),
+  };
+  const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
+  cleanups.push(() => pointer.close());
+  await pointer.press("HOME", never);
+  const { socket, frames } = await set.peer;
+  const pings = () => frames.filter(({ first }) => first === 0x89);
+  socket.write(frame(0x8a, pings()[0]?.payload));
+  await Bun.sleep(100);
+  expect((await failure(pointer.press("UP", never))).code).toBe("device_error");
+  expect(pings().length).toBe(2);
 });
 
 test("R14 a session that has slept with the machine is asked before a command, whatever it sent last", async () => {
