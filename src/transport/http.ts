@@ -132,7 +132,7 @@ export class DeviceHttp {
   }
 
   /** A command, sent at most once. Without a body only the head of the answer is waited for. */
-  command(path: string, signal: AbortSignal, options: RequestOptions = {}): Promise<Answer> {
+  async command(path: string, signal: AbortSignal, options: RequestOptions = {}): Promise<Answer> {
     const exchange: Exchange =
       options.body === undefined
         ? { method: options.method ?? "POST", path, wanted: "head", maxBytes: defaultMaxBytes }
@@ -146,9 +146,10 @@ export class DeviceHttp {
         throw error;
       }
     };
+    // An end that has come already is read first: what is sent over a connection that has ended is lost.
+    if (this.#idle.length > 0) await unlessSlept(new Promise((resolve) => setTimeout(resolve)));
     // Without proofs nothing has shown that this device leaves its connections open.
     const kept = this.#options.prove && this.#take();
-    // Without a wait the machine cannot have slept.
     if (kept && this.#isReady(kept)) return send(kept, signal, this.#limitOf(options));
     const work = async (within: AbortSignal) => {
       const preparing = this.#provenConnection(kept, within);
