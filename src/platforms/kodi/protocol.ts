@@ -3,12 +3,11 @@ import { asJson, flag, isJson, type Json, number, text } from "../../transport/j
 import type { PlatformApp, Playback } from "../platform.ts";
 import { kodiServices } from "./services.ts";
 
-/** Reads `{hours, minutes, seconds, milliseconds}`; the milliseconds may be negative (7.2). */
+/** Reads `{hours, minutes, seconds, milliseconds}`; negative while the sound of a track is still on its way (7.2; Kodi 20.1, ran: -0.6 s). */
 export function readTime(value: unknown): number | null {
   if (!isJson(value)) return null;
   const part = (name: string) => number(value[name]) ?? 0;
-  const ms = ((part("hours") * 60 + part("minutes")) * 60 + part("seconds")) * 1_000 + part("milliseconds");
-  return Math.max(0, Math.round(ms));
+  return Math.round(((part("hours") * 60 + part("minutes")) * 60 + part("seconds")) * 1_000 + part("milliseconds"));
 }
 
 /** Reads `Player.GetProperties`, the item of `Player.GetItem`, and `playingLabels` (7.2). */

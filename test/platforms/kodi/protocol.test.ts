@@ -24,6 +24,13 @@ test("live television has no end, and no position unless it has one", () => {
   expect(played({ time, totaltime: { seconds: 50 } }).position_ms).toBe(50_000);
 });
 
+test("a track that begins has the position 0 until its sound is there, and counts from then on", () => {
+  const playing = readPlaying(0, { speed: 1, time: { milliseconds: -600 } }, {}, {});
+  const after = (ms: number) => describePlayback({ ...playing, at: performance.now() - ms }).position_ms;
+  expect(after(100)).toBe(0);
+  expect(after(1_600)).toBeWithin(1_000, 1_100);
+});
+
 test("what plays has the first of a title, a label and the name of its channel, and all its artists", () => {
   expect(played({}, { title: "A", label: "a.mkv", channel: "1", artist: ["B", "", 3, "C"] })).toMatchObject({
     title: "A",
