@@ -41,9 +41,10 @@ export class Pointer {
       this.#answersPings ||= isRead;
       return isRead;
     });
-    // An answer that comes later shows all the same that it answers pings.
+    // An answer that comes later shows all the same that the TV answers pings.
     const soon = known ? [] : [sleep(pingTimeoutMs).then(() => false)];
     if (await Promise.race([reading, ...soon])) return;
+    this.#answersPings ??= false;
     // It has answered before: what it does not answer now, it has not read.
     if (known) line.destroy();
     if (!line.open) throw hungUp("closed the connection, or stopped answering, before it confirmed the key");
