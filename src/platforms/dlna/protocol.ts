@@ -123,7 +123,7 @@ const statuses: ReadonlyMap<string, Playback["status"]> = new Map([
 
 /** GetTransportInfo; `null` where nothing is playing, whatever the state is called. */
 export function readStatus(info: SoapValues): Playback["status"] | null {
-  return statuses.get(info.get("CurrentTransportState") ?? "") ?? null;
+  return statuses.get(info.get("CurrentTransportState")?.toUpperCase() ?? "") ?? null;
 }
 
 /** GetTransportInfo and GetPositionInfo together; what they do not contain is `null`. */

@@ -178,7 +178,7 @@ export class Renderer {
     const channel = { Channel: "Master" };
     const volume = range && (await unlessFault(this.query("rendering", "GetVolume", signal, channel)));
     const mute = mutes ? await unlessFault(this.query("rendering", "GetMute", signal, channel)) : undefined;
-    const own = Number(volume?.get("CurrentVolume") ?? Number.NaN);
+    const own = Number(volume?.get("CurrentVolume") || Number.NaN);
     const muted = soapFlag(mute?.get("CurrentMute"));
     const level = range && Number.isFinite(own) ? this.#levelOf(own, range, muted) : null;
     this.#lastLevel = level;

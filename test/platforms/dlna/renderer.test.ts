@@ -199,6 +199,9 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
     playback: { status: "playing", position_ms: null },
     volume: { level: null, muted: true },
   });
+  values["GetVolume"] = "<CurrentVolume/>";
+  values["GetTransportInfo"] = "<CurrentTransportState>Paused_Playback</CurrentTransportState>";
+  expect(await state(line)).toMatchObject({ playback: { status: "paused" }, volume: { level: null } });
   delete values["GetMute"];
   for (let press = 0; press < 2; press++) await has(line.connection.keys).press("mute", never);
   expect(muted).toEqual(["1", "0", "1"]);
