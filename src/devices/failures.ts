@@ -6,9 +6,11 @@ import { type DeviceRecord, descriptionOf } from "./record.ts";
 
 const developerModeHint = "Turn on its developer mode on the device, if it has one, then run zapd discover";
 
-/** For answers that make no sense or are cut off, where the adapter has nothing better to say. */
+/** For answers that make no sense, and for none, where the adapter has nothing better to say. */
 const nonsenseHint =
   "Restart the device. If its address may have changed, something else answers there: find it with zapd discover";
+const hungUpHint =
+  "What was asked may have been done all the same: see what the device shows, then try again. If this goes on, restart it";
 
 /** A part of a connection; fails with `unsupported_operation` where the device lacks it. */
 export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {
@@ -52,8 +54,8 @@ export function withDeviceName(error: unknown, subject: Subject, activity?: stri
   if (!isPredicate(error)) return error;
   const saysActivity = !codesWithActivity.has(error.code) || hasReason(error, "no_effect");
   const suffix = activity === undefined || saysActivity ? "" : ` while ${activity}`;
-  const isNonsense = hasCode(error, "device_error") && hasReason(error, "protocol", "closed");
-  const hint = fillHint(error.hint ?? (isNonsense ? nonsenseHint : undefined), subject);
+  const usual = hasReason(error, "protocol") ? nonsenseHint : hasReason(error, "closed") ? hungUpHint : undefined;
+  const hint = fillHint(error.hint ?? (hasCode(error, "device_error") ? usual : undefined), subject);
   return error.reworded(`${subject.name} ${error.message}${suffix}`, { namesDevice: true, hint });
 }
 
