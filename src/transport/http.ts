@@ -151,16 +151,17 @@ export class DeviceHttp {
     // Without proofs nothing has shown that this device leaves its connections open.
     const kept = this.#options.prove && this.#take();
     if (kept && this.#isReady(kept)) return send(kept, signal, this.#limitOf(options));
-    const work = async (within: AbortSignal) => {
+    const prepare = (within: AbortSignal) => {
       const preparing = this.#provenConnection(kept, within);
-      const connection = await unlessSlept(preparing).catch(async (error: unknown) => {
+      return unlessSlept(preparing).catch(async (error: unknown) => {
         // After a sleep the connection may be open, though nothing is sent over it.
         await preparing.then((unused) => this.#keep(unused)).catch(() => {});
         throw error;
       });
-      return send(connection, within);
     };
-    return this.#withTimeout(signal, work, this.#limitOf(options));
+    const connection = await this.#withTimeout(signal, prepare, this.#limitOf(options));
+    // Its own time: a slow device has done by then what it was told.
+    return this.#withTimeout(signal, (within) => send(connection, within), this.#limitOf(options));
   }
 
   /** Closes the kept connections. A device that went off or away leaves them dead; over a new one that is soon seen. */

@@ -173,6 +173,17 @@ describe.concurrent("a command", () => {
     expect(presses).toBe(2);
   });
 
+  test("has the whole time for its own answer, however long the proof before it has taken", async () => {
+    const slow = (heard: Heard): Saying => ({
+      answer: "",
+      later: answer(200, heard.target === "/who" ? "me" : ""),
+      afterMs: 700,
+    });
+    const tv = await device(slow);
+    expect((await client(tv, me, 1_000).command("/press", never)).status).toBe(200);
+    expect(tv.heard.map((one) => one.target)).toEqual(["/who", "/press"]);
+  });
+
   test("is not sent over a kept connection whose end has come, and is about to be read", async () => {
     const tv = await device((heard) => answer(200, heard.target === "/who" ? "me" : ""));
     const http = client(tv, me);
