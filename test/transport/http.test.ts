@@ -27,7 +27,7 @@ async function device(say: (heard: Heard) => Saying): Promise<HttpDevice> {
 function client(
   of: Pick<HttpDevice, "address">,
   prove?: (read: Read) => Promise<void>,
-  timeout: number | (() => number) = 1_000,
+  timeout: number | (() => number) = 10_000,
   isOwnListener = false,
 ): DeviceHttp {
   const requestTimeoutMs = typeof timeout === "number" ? () => timeout : timeout;
@@ -177,10 +177,10 @@ describe.concurrent("a command", () => {
     const slow = (heard: Heard): Saying => ({
       answer: "",
       later: answer(200, heard.target === "/who" ? "me" : ""),
-      afterMs: 700,
+      afterMs: 1_200,
     });
     const tv = await device(slow);
-    expect((await client(tv, me, 1_000).command("/press", never)).status).toBe(200);
+    expect((await client(tv, me, 2_000).command("/press", never)).status).toBe(200);
     expect(tv.heard.map((one) => one.target)).toEqual(["/who", "/press"]);
   });
 
