@@ -10,7 +10,7 @@ const developerModeHint = "Turn on its developer mode on the device, if it has o
 const nonsenseHint =
   "Restart the device. If its address may have changed, something else answers there: find it with zapd discover";
 const hungUpHint =
-  "It may have been done all the same: see what the device shows before you try again. If this goes on, restart it";
+  "It may have been done all the same: see what the device shows before you try again. If this goes on, restart it, or find it with zapd discover: something else may answer at its address";
 
 /** A part of a connection; fails with `unsupported_operation` where the device lacks it. */
 export function requireCapability<Part>(present: Part | undefined, capability: Capability): Part {

@@ -262,18 +262,18 @@ test("a key that is held is no longer held once its device is removed, and its c
 
 test("an answer that makes no sense, or is cut off, has a hint about the address, unless its adapter has a better one", async () => {
   for (const [error, hint] of [
-    [protocolError("answered with a web page"), "zapd discover"],
-    [hungUp("closed the connection without an answer"), "zapd discover"],
+    [protocolError("answered with a web page"), /^Restart the device\..* zapd discover/],
+    [hungUp("closed the connection without an answer"), /^It may have been done all the same: .* zapd discover/],
     [
       protocolError("answered with a web page").reworded("said no", { hint: "Press OK on {device}" }),
-      "Press OK on Odd",
+      /Press OK on Odd/,
     ],
     [new ZapdError("device_error", "reported an internal error"), undefined],
   ] as const) {
     const odd = await openHouse((set) => ({ ...set.connection(), keys: { press: () => Promise.reject(error) } }));
     const record = await odd.add("1", { name: "Odd" });
     const failure = await odd.actions.key(record, "home", { signal: neverAborted }).catch((thrown: unknown) => thrown);
-    expect(failure).toMatchObject({ code: "device_error", hint: hint ? expect.stringContaining(hint) : undefined });
+    expect(failure).toMatchObject({ code: "device_error", hint: hint ? expect.stringMatching(hint) : undefined });
     await odd.remove();
   }
 });
