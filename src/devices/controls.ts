@@ -254,8 +254,10 @@ function findNamed<T extends Input & Partial<Pick<Channel, "number">>>(
   if (first && alike.length === 1) return first;
   const { name } = device.record;
   const found = first ? `Several ${what}s of ${name} are called` : `No ${what} of ${name} is called`;
-  const listed = (first ? alike : all).slice(0, 12).map((one) => (first ? one.id : one.name));
+  const label = (one: T) => (first ? one.id : one.number == null ? one.name : `${one.name} (${one.number})`);
+  const meant = first ? alike : all;
+  const listed = meant.slice(0, 12).map(label).join(", ") + (meant.length > 12 ? " …" : "");
   throw new ZapdError("invalid_payload", `${found} ${JSON.stringify(wanted.slice(0, 64))}`, {
-    hint: listed.length > 0 ? `${first ? "Use the id of one" : "It has"}: ${listed.join(", ")}` : undefined,
+    hint: listed === "" ? undefined : `${first ? "Use the id of one" : "It has"}: ${listed}`,
   });
 }

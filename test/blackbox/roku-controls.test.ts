@@ -42,6 +42,10 @@ test("volume, mute, input and channel are set, and read back at the set", async 
     message: 'No input of Den is called "hdmi9"',
     hint: expect.stringContaining("It has: Blu-ray player"),
   });
+  expect(await post("channels", { channel: "9" })).toMatchObject({
+    message: 'No channel of Den is called "9"',
+    hint: "It has: KZAP (2.1), KDEM (5.1), KDEM+ (5.2)",
+  });
   const { body } = await daemon.api("GET", `/devices/${id}/inputs`);
   expect(body.data.inputs).toHaveLength(5);
 });
