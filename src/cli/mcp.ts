@@ -18,6 +18,7 @@ const longestRestartMs = 60_000;
 
 export async function mcp(context: Context): Promise<void> {
   const [word, client, ...more] = context.words;
+  if (word !== "token" && context.flag("new")) throw new UsageError("--new is for the token: zapd mcp token --new");
   if (word === undefined) return serve(context);
   if (word === "token" && client === undefined) return token(context);
   if (word === "add" && more.length === 0) return add(context, client);
