@@ -1,5 +1,6 @@
 /** Connects `zapd fleet` to the broker of the config, or of its options. */
 import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { exits } from "../api/errors.ts";
 import { configPath } from "../config/paths.ts";
@@ -75,11 +76,15 @@ async function settingsOf(context: Context): Promise<MqttSettings> {
     const setting = settings.get(`mqtt.${key}`);
     const problem = setting ? problemOf(setting, value) : null;
     if (problem !== null) throw new UsageError(`--${option} ${problem}`);
+    if (files.includes(key) && !existsSync(value))
+      throw new CommandError(`${value}, the file of --${option}, does not exist`, exits.failed, undefined, {
+        code: "file_unreadable",
+      });
     mqtt = { ...mqtt, [key]: value };
   }
   if (mqtt.url === "")
     throw new CommandError(
-      "No broker is known",
+      "no broker is known",
       exits.usage,
       "Give it with --broker mqtt://HOST:1883, or set it: zapd config set mqtt.url mqtt://HOST:1883",
       { code: "usage" },
