@@ -163,7 +163,7 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
   if (code === "EACCES" || code === "EPERM") {
     const hint = context.isFromConfig(socket)
       ? `Correct daemon.socket in ${tildePath(configFile())}, or name the socket with --socket if you trust its owner`
-      : undefined;
+      : "Or its folder is closed to you: zapd doctor says how to open it";
     return new CommandError(`the daemon's socket belongs to another user: ${socket}`, exits.refused, hint);
   }
   const config = configFile();
