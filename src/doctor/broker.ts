@@ -14,6 +14,7 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
   try {
     const { broker, roundTripMs } = await examineBroker(config.mqtt, mqtt?.site ?? (config.mqtt.site || "doctor"));
     const { url, host, port } = broker;
+    if (mqtt && mqtt.problem !== null) return [warn(mqtt.problem, mqtt.hint ?? undefined)];
     if (roundTripMs === null) {
       const hint =
         "Allow zapd in the broker's ACL to read and write below its site; src/mqtt/README.md has an ACL to copy";
@@ -24,7 +25,6 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
         ),
       ];
     }
-    if (mqtt?.state === "connected" && mqtt.problem !== null) return [warn(mqtt.problem, mqtt.hint ?? undefined)];
     const since = performance.now();
     await exam.machine.isListening(host, port);
     const wayMs = performance.now() - since;

@@ -33,9 +33,12 @@ export async function daemonRuns(exam: Examination): Promise<Finding[]> {
     found.push({ ...warn(text, "Restart the daemon, so that it runs the installed version"), id: "version" });
   }
   const health = await exam.ask("health", {}, 2_000);
-  const { warnings: ofLines, modeWarnings } = await exam.config();
+  const { config, warnings: ofLines, modeWarnings } = await exam.config();
   const configWarnings = new Set([...ofLines, ...modeWarnings]);
-  const warnings = health.ok ? health.data.warnings.filter((one) => !configWarnings.has(one)) : [];
+  // The check of the broker says it too.
+  const ofBroker = config.mqtt.url === "" ? null : (daemon.status.mqtt?.problem ?? null);
+  const isNew = (one: string) => !configWarnings.has(one) && (ofBroker === null || !one.includes(ofBroker));
+  const warnings = health.ok ? health.data.warnings.filter(isNew) : [];
   return [...found, ...warnings.map((one) => ({ ...warn(one), id: "health" }))];
 }
 
@@ -43,7 +46,7 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
   const path = tildePath(exam.socket);
   if (as === "forbidden")
     return fail(
-      `the control socket ${path} belongs to another user`,
+      `the control socket ${path} belongs to another user, or its folder is closed to you`,
       "Run this as the user who owns the daemon, or name your own socket with --socket",
     );
   if (as === "silent")

@@ -78,7 +78,7 @@ export type DaemonFound =
   | { readonly state: "absent" | "stale" | "forbidden" | "silent" };
 
 export interface ConfigFound {
-  /** The settings of the file; the defaults where it is broken. */
+  /** The settings of the file; where it is broken those of the daemon that runs, else the defaults. */
   readonly config: Config;
   /** Of lines that are no settings. */
   readonly warnings: readonly string[];
@@ -117,7 +117,13 @@ export function examine(places: Places, isInside: boolean): Examination {
     machine,
     ...places,
     daemon: memoize(() => (isInside ? askStatus(exam) : findDaemon(exam))),
-    config: memoize(() => findConfig(places.configFile)),
+    config: memoize(async () => {
+      const found = findConfig(places.configFile);
+      if (found.broken === null) return found;
+      // A daemon that runs keeps its last good settings.
+      const answer = await exam.ask("readConfig", {}, 2_000);
+      return answer.ok ? { ...found, config: answer.data } : found;
+    }),
     searchedInterfaces: memoize(async () => {
       const { config } = await exam.config();
       return wantedInterfaces(config.discovery.interfaces, machine.interfaces());
@@ -177,7 +183,7 @@ async function connect(to: net.NetConnectOpts): Promise<string> {
   }
 }
 
-async function findConfig(path: string): Promise<ConfigFound> {
+function findConfig(path: string): ConfigFound {
   try {
     const source = readSource(path);
     const { config, warnings } = readConfig(source.text, path, resolve(path));

@@ -3,9 +3,11 @@ import { chmodSync, mkdirSync, renameSync, rmdirSync, symlinkSync, writeFileSync
 import net from "node:net";
 import { join } from "node:path";
 import { findingLine, summary } from "../../src/cli/doctor.ts";
-import { inodeOf } from "../../src/doctor/daemon.ts";
+import { configOf } from "../../src/config/schema.ts";
+import { brokerAnswers } from "../../src/doctor/broker.ts";
+import { daemonRuns, inodeOf } from "../../src/doctor/daemon.ts";
 import { developerPassword, devicesReachable } from "../../src/doctor/devices.ts";
-import { examine, type Finding, ok, runChecks } from "../../src/doctor/examination.ts";
+import { type DaemonFound, examine, type Finding, ok, runChecks } from "../../src/doctor/examination.ts";
 import {
   clockSane,
   container,
@@ -189,6 +191,28 @@ describe("the table of checks", () => {
     expect((await Array.fromAsync(runChecks(checks, exam))).flat()).toMatchObject([
       { status: "warn", text: "the devices could not be checked: busy" },
     ]);
+  });
+
+  test("a broken config is judged by the settings that the daemon keeps", async () => {
+    const path = join(testFolder(), "broken.toml");
+    writeFileSync(path, "[", { mode: 0o600 });
+    const kept = configOf({ discovery: { interfaces: ["eth9"] } });
+    const ask = async () => ({ ok: true, data: kept }) as never;
+    const exam = examine({ ...examined(), configFile: path, ask }, true);
+    expect((await exam.config()).broken?.code).toBe("config_invalid");
+    expect((await lines(interfacesAsked(exam)))[0]).toContain("discovery.interfaces names eth9");
+  });
+
+  test("a broker that is down is said once", async () => {
+    const config = configOf({ mqtt: { url: `mqtt://127.0.0.1:${await freePort()}` } });
+    const problem = "The broker cannot be reached";
+    const mqtt = { url: config.mqtt.url, site: "home", state: "waiting", commands: "control", since: "", hint: null };
+    const met = { state: "running", status: { ...status, mqtt: { ...mqtt, problem } } } as const;
+    const answers = { health: { ok: true, data: { warnings: [`MQTT: ${problem}`, "another"] } } } as const;
+    const found = { config, warnings: [], modeWarnings: [], broken: null };
+    const exam = { ...examined({ met: met as DaemonFound, answers }), config: async () => found };
+    expect((await lines(daemonRuns(exam))).slice(1)).toEqual(["warn  another"]);
+    expect(await lines(brokerAnswers(exam))).toEqual([expect.stringContaining("nothing listens there")]);
   });
 
   test("a check that hangs or throws is a remark, and holds nobody up", async () => {
