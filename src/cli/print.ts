@@ -1,5 +1,5 @@
 /** Text for people: aligned, and without the control characters that a device may have sent. */
-import { systemCode } from "../api/errors.ts";
+import { textOf as messageOf, systemCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
 
 interface Column {
@@ -155,5 +155,7 @@ export function size(bytes: number): string {
 
 /** Why a file or folder cannot be read, to stand behind its path. */
 export function unreadable(error: unknown): string {
-  return systemCode(error) === "ENOENT" ? "does not exist" : `could not be read (${systemCode(error)})`;
+  return systemCode(error) === "ENOENT"
+    ? "does not exist"
+    : `could not be read (${systemCode(error) || messageOf(error)})`;
 }

@@ -2,7 +2,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { exits, systemCode } from "../api/errors.ts";
+import { exits, systemCode, textOf } from "../api/errors.ts";
 import { mediaTypeOf } from "../system/media-types.ts";
 import type { PeerAnswer, PeerRequest } from "../transport/peer-listener.ts";
 import { CommandError } from "./failure.ts";
@@ -38,7 +38,7 @@ export class ServedFile {
   static async open(path: string, type: string | null): Promise<ServedFile> {
     const refuse = (why: string) =>
       new CommandError(`${path} ${why}`, exits.failed, undefined, { code: "file_unreadable" });
-    const unreadable = (error: unknown) => refuse(reasonOf(systemCode(error)));
+    const unreadable = (error: unknown) => refuse(reasonOf(error));
     const found = await stat(path).catch((error: unknown) => {
       throw unreadable(error);
     });
@@ -92,7 +92,7 @@ export class ServedFile {
     for (let at = start; at <= end; ) {
       const piece = new Uint8Array(Math.min(pieceBytes, end - at + 1));
       const { bytesRead } = await this.#handle.read(piece, 0, piece.length, at).catch((error: unknown) => {
-        this.failure = reasonOf(systemCode(error));
+        this.failure = reasonOf(error);
         throw error;
       });
       if (bytesRead === 0) {
@@ -119,10 +119,11 @@ function forDlna(headers: PeerRequest["headers"]): Record<string, string> {
   };
 }
 
-function reasonOf(code: string): string {
+function reasonOf(error: unknown): string {
+  const code = systemCode(error);
   if (code === "ENOENT" || code === "ENOTDIR") return "does not exist";
   if (code === "EACCES" || code === "EPERM") return "cannot be read: you lack the permission";
-  return `could not be read (${code || "unknown reason"})`;
+  return `could not be read (${code || textOf(error)})`;
 }
 
 /** The requested range within the file; `whole` for a range that is not understood, `null` for one beyond the end. */

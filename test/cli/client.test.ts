@@ -115,6 +115,22 @@ describe("behind the socket", () => {
     }
   });
 
+  test("what Deno does not permit is no fault of zapd or of its daemon", async () => {
+    const bare = [join(root, "node_modules/deno/deno"), "run", "--no-prompt", "--unstable-net"];
+    const socket = await sayingOnly("");
+    for (const permitted of [[], ["--allow-env", "--allow-read=."]]) {
+      const words = [...bare, ...permitted, join(root, "src/main.ts"), "state", "--socket", socket];
+      const { stderr, status } = await runProgram(words, { env, cwd: root });
+      expect([stderr, status]).toEqual([
+        expect.stringMatching(/^zapd: Deno does not permit this: .* run again with the --allow-\w+ flag\.\n$/),
+        1,
+      ]);
+    }
+    const given = [join(root, "src/main.ts"), "run", join(folder, "none.toml")];
+    const { stderr } = await runProgram([...bare, "--allow-env", "--allow-read=src", ...given], { env, cwd: root });
+    expect(stderr).toContain("none.toml could not be read (Requires read access");
+  });
+
   test.skipIf(process.platform !== "linux")("one that is stopped, with all the callers that may wait", async () => {
     const path = join(folder, "full.sock");
     servers.push(await fullSocket(path));
