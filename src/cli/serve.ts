@@ -44,8 +44,10 @@ export async function serve(context: Context): Promise<number> {
   log.info(
     `zapd ${version} · ${started.url ?? "HTTP is off"} · ${started.socket === null ? "no socket" : `socket ${tildePath(started.socket)}`}`,
   );
+  let isStopping = false;
   void started.scanned?.then(() => {
-    for (const line of knownLines(started)) log.info(line);
+    // The stop cuts a search short, which then has found little.
+    if (!isStopping) for (const line of knownLines(started)) log.info(line);
   });
   void started.lost.then((error) => {
     log.error(`stopped: ${withHint(error.message, error.hint)}`);
@@ -53,6 +55,7 @@ export async function serve(context: Context): Promise<number> {
     process.exit(exits.failed);
   });
   await stopping;
+  isStopping = true;
   removeNote();
   await started.stop();
   log.info("stopped");

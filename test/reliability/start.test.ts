@@ -243,6 +243,16 @@ test("SIGTERM as soon as there is a socket: it ends as usual, and leaves none", 
   }
 }, 60_000);
 
+test("of a search that the stop cuts short nothing is said", async () => {
+  const search = '[discovery]\ninterfaces = ["127.0.0.1"]\ntimeout_ms = 10000\n';
+  await serve(`[daemon]\nhttp_port = ${await freePort()}\n${search}`);
+  const ended = new Promise((resolve) => running.at(-1)?.on("close", resolve));
+  running.at(-1)?.kill("SIGTERM");
+  await ended;
+  expect(logs.at(-1)?.()).toContain('"stopped"');
+  expect(logs.at(-1)?.()).not.toMatch(/nothing was found|known/);
+});
+
 test("T16 no daemon starts on the state of one that is stopping, and the next one keeps its socket", async () => {
   // It stops for as long as its search goes on, and the other has that long to start.
   const first = await startDaemon({ config: { discovery: { timeout_ms: 3_000 } }, speed: 1 });
