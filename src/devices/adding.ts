@@ -67,10 +67,11 @@ export class Adding {
         scanStartedAt: seats.since,
       });
       // An endpoint of a known device is no new device.
-      if (registry.recordsOf(merged.record.id).length > 1) seats.giveBack(address.host);
-      else seats.took(address.host, merged.record.id);
+      const isNew = registry.recordsOf(merged.record.id).length === 1;
+      if (isNew) seats.took(address.host, merged.record.id);
+      else seats.giveBack(address.host);
       const record = await this.#added(merged, answer);
-      log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
+      if (isNew) log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
       return record;
     });
   }

@@ -13,8 +13,10 @@ import { pressKey, pressKeys } from "../../src/devices/press.ts";
 import type { Registry } from "../../src/devices/registry.ts";
 import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
 import { waitFor } from "../../src/devices/wait.ts";
+import { Seats } from "../../src/discovery/probe-queue.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp, StatePart } from "../../src/platforms/platform.ts";
 import { stateParts } from "../../src/platforms/platform.ts";
+import { createLog } from "../../src/system/log.ts";
 import { codeOf, failureOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -83,6 +85,7 @@ let registry: Registry;
 let credentials: Credentials;
 let leases: Leases;
 let devices: Devices;
+let lines: string[];
 
 beforeEach(async () => {
   [alpha, beta] = [new Half("alpha", ["home", "up"]), new Half("beta", ["home", "mute"])];
@@ -93,7 +96,9 @@ beforeEach(async () => {
   };
   leases = await Leases.open({ path: join(folder(), "leases.json"), damaged, failed: () => {} });
   const platforms = [alpha.platform(), beta.platform()];
-  ({ registry, credentials, devices } = await openDevices(folder(), platforms, { composition, leases }));
+  lines = [];
+  const log = createLog({ level: "info", format: "text", colour: false, write: (line) => lines.push(line) });
+  ({ registry, credentials, devices } = await openDevices(folder(), platforms, { composition, leases, log }));
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
     await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });
@@ -106,6 +111,17 @@ const recordOf = (platform: string) => {
   if (!record) throw new Error(`no record of ${platform}`);
   return record;
 };
+
+test("it is said once that it was found, by whichever protocol", async () => {
+  await devices.remove(den());
+  const seats = new Seats();
+  for (const platform of ["beta", "alpha"]) {
+    const sighting = sightingOf(platform, { name: "Den" });
+    await devices.adding.addFound({ platform, sighting, address: { host, port: 80 } }, seats);
+  }
+  expect(den().describe().platforms).toEqual(["alpha", "beta"]);
+  expect(lines.filter((line) => line.startsWith("found "))).toHaveLength(1);
+});
 
 describe("which endpoint takes a command", () => {
   test("the first that has the capability, in the order of the table; each key goes to an endpoint that has it", async () => {
