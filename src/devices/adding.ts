@@ -66,12 +66,10 @@ export class Adding {
         evicts: seat.instead,
         scanStartedAt: seats.since,
       });
-      // An endpoint of a known device is no new device.
-      const isNew = registry.recordsOf(merged.record.id).length === 1;
-      if (isNew) seats.took(address.host, merged.record.id);
+      if (merged.isNewDevice) seats.took(address.host, merged.record.id);
       else seats.giveBack(address.host);
       const record = await this.#added(merged, answer);
-      if (isNew) log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
+      if (merged.isNewDevice) log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
       return record;
     });
   }

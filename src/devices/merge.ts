@@ -22,6 +22,8 @@ const maxIdCharacters = 128;
 /** What became of a merged device. */
 export interface MergeResult {
   readonly record: DeviceRecord;
+  /** Whether the record is a device of its own that was not known: no endpoint of a known one. */
+  readonly isNewDevice: boolean;
   /** Records of devices that were evicted for it. */
   readonly evicted: readonly DeviceRecord[];
 }
@@ -57,7 +59,7 @@ export function mergeInto(
   const device = next.devices.find((one) => one.id === before.part_of);
   const renamed =
     device && given !== null ? replaceRecord(next, device, { ...device, name: given, named_by: "user" }) : next;
-  return { next: renamed, result: { record, evicted: [] } };
+  return { next: renamed, result: { record, isNewDevice: false, evicted: [] } };
 }
 
 /** The record of a sighting: by its identity, or by its address where one of the two identities is provisional. */
@@ -138,5 +140,6 @@ function withNewRecord(
       hint: "Remove devices that you do not use: zapd forget NAME",
     });
   const devices = evicted ? next.devices.filter((one) => !evicted.includes(one)) : next.devices;
-  return { next: { ...next, devices }, result: { record, evicted: evicted ?? [] } };
+  const isNewDevice = groups.some((group) => isOwn(group) && group.length === 1);
+  return { next: { ...next, devices }, result: { record, isNewDevice, evicted: evicted ?? [] } };
 }
