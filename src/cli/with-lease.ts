@@ -82,26 +82,24 @@ function reportNotFreed(context: Context, { device }: Taken, { ttl_s }: WantedLe
   context.say(printable(`zapd: ${device.name} could not be freed; its lease ends within ${time}`));
 }
 
-/** Waits for the program, passing on signals, and gives its exit status as a shell does. */
-async function waitForExit(child: ChildProcess, program: string): Promise<number> {
-  const signals = (["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const).map((signal) => {
+/**
+ * Waits for the program, passing on signals, and gives its exit status as a shell does. The signals are never let through
+ * again: npm and src/cli/zapd.mjs send one more, which must not end this process before the lease is freed.
+ */
+function waitForExit(child: ChildProcess, program: string): Promise<number> {
+  for (const signal of ["SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT"] as const) {
     // The terminal sends these to the program as well.
     const isFromTerminal = process.stdin.isTTY === true && (signal === "SIGINT" || signal === "SIGQUIT");
-    return [signal, () => void (isFromTerminal || child.kill(signal))] as const;
-  });
-  for (const [signal, handler] of signals) process.on(signal, handler);
-  try {
-    return await new Promise((resolve, reject) => {
-      child.on("exit", (status, signal) => resolve(status ?? 128 + (signal ? constants.signals[signal] : 0)));
-      child.on("error", (error) => {
-        const code = systemCode(error);
-        const message = `${program} could not be started (${code || error.message})`;
-        reject(new CommandError(message, code === "ENOENT" ? notFound : notRun));
-      });
-    });
-  } finally {
-    for (const [signal, tell] of signals) process.off(signal, tell);
+    process.on(signal, () => void (isFromTerminal || child.kill(signal)));
   }
+  return new Promise((resolve, reject) => {
+    child.on("exit", (status, signal) => resolve(status ?? 128 + (signal ? constants.signals[signal] : 0)));
+    child.on("error", (error) => {
+      const code = systemCode(error);
+      const message = `${program} could not be started (${code || error.message})`;
+      reject(new CommandError(message, code === "ENOENT" ? notFound : notRun));
+    });
+  });
 }
 
 /** Renews the lease again and again until the signal aborts. Fails when the lease is lost. */

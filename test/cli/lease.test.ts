@@ -1,5 +1,6 @@
 /** `zapd lease` and `zapd with-lease`, with a daemon that answers as a real one seldom does. The rest is in the scripts. */
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { testFolder } from "../support/folder.ts";
@@ -39,6 +40,26 @@ test("a lease that is not wanted and cannot be given back does not cost the one 
     expect(status).toBe(0);
     expect([stdout.trim(), ...freed].toSorted()).toEqual(["a", "b"]);
     expect([...owners]).toEqual([`ada@${hostname()}`]);
+  } finally {
+    await server.stop(true);
+  }
+});
+
+test("a signal that comes again while the lease is given back does not end that", async () => {
+  const socket = join(folder, "again.sock");
+  const pidFile = join(folder, "pid");
+  const device = { id: "a", name: "Set a" };
+  const answer = async ({ method }: Request) => {
+    if (method !== "DELETE") return { ok: true, data: { device, action: "lease", token: "a", until } };
+    process.kill(Number(readFileSync(pidFile, "utf8")), "SIGINT");
+    await Bun.sleep(100);
+    return { ok: true, data: { device, freed: true } };
+  };
+  const server = Bun.serve({ unix: socket, fetch: async (request) => Response.json(await answer(request)) });
+  try {
+    const program = ["sh", "-c", 'echo $PPID >"$0"; exit 3', pidFile];
+    const { status, stderr } = await runZapd(["with-lease", "-d", "a", "--socket", socket, "--", ...program], { env });
+    expect([status, stderr]).toEqual([3, ""]);
   } finally {
     await server.stop(true);
   }
