@@ -32,11 +32,6 @@ export function House() {
       length === 0 ? "No device answered. A TV that is off may not answer" : `${countOf(length, "device")} answered`,
     );
   });
-  const isLive = connection.value === "live";
-  useEffect(() => {
-    // The daemon answers again, so this is out of date.
-    if (isLive && look.failure.peek()?.code === "no_answer") look.failure.value = null;
-  }, [isLive]);
   const all = entries.value;
   const { value: open } = asked;
   const close = () => {

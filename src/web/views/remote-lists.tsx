@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import type { App, Device } from "../../api/client-types.ts";
-import { addressOf, call, type Failure, failureOf } from "../calls.ts";
+import { addressOf, call } from "../calls.ts";
 import { command, connection, type Entry, events } from "../store.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
@@ -27,24 +27,18 @@ const minSearchItems = 8;
 
 export function Apps({ entry, device }: ListProps) {
   const apps = useSignal<readonly App[] | null>(null);
-  const failure = useSignal<Failure | null>(null);
   const { id } = entry;
   const why = withheldHint(device, "launch") ?? withheldHint(device, "apps");
   const can = device.capabilities.includes("apps");
   const changed = events.value.find((event) => event.type === "apps.changed" && event.device_id === id)?.id;
   const answers = isReachable(entry);
+  const { failure, run: read } = useTask(async () => {
+    const listed = await call("listApps", { id });
+    apps.value = listed.apps.filter(({ type, installed }) => installed && (type === "app" || type === "dev"));
+  });
   useEffect(() => {
     // A list that was read stays while the device does not answer.
-    if (!can || (!answers && apps.peek() !== null)) return;
-    call("listApps", { id }).then(
-      (listed) => {
-        failure.value = null;
-        apps.value = listed.apps.filter(({ type, installed }) => installed && (type === "app" || type === "dev"));
-      },
-      (error: unknown) => {
-        failure.value = failureOf(error);
-      },
-    );
+    if (can && (answers || apps.peek() === null)) read();
   }, [id, can, changed, answers]);
   if (!can && why === undefined) return null;
   const shown = entry.state.value?.app?.id;
@@ -199,25 +193,26 @@ function LazyList<Item>({
   children(items: readonly Item[]): preact.ComponentChildren;
 }) {
   const items = useSignal<readonly Item[] | null>(null);
+  const isOpen = useSignal(false);
   const { failure, run: read } = useTask(async () => {
     items.value = await load();
   });
   const answers = isReachable(entry);
   useEffect(() => {
-    if (answers && failure.peek()) read();
-  }, [answers]);
+    if (isOpen.value && items.peek() === null) read();
+  }, [isOpen.value, answers]);
   return (
     <details
       class="remote-list"
       onToggle={(event) => {
-        if (event.currentTarget.open && items.value === null) read();
+        isOpen.value = event.currentTarget.open;
       }}
     >
       <summary>
         <h2>{title}</h2>
         <Icon name="chevron-down" size={18} />
       </summary>
-      {failure.value && <Refusal failure={failure.value} />}
+      {items.value === null && failure.value && <Refusal failure={failure.value} />}
       {items.value?.length === 0 && <p class="muted">There are none.</p>}
       {items.value !== null && items.value.length > 0 && children(items.value)}
     </details>

@@ -1,8 +1,8 @@
 /** One setting: its description, its value, and the error of the last change. */
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
-import { failureOf } from "../calls.ts";
 import { Button } from "../ui/button.tsx";
+import { useTask } from "../ui/task.ts";
 import { parseDraft, type Setting, textOf, type Value } from "./settings-words.ts";
 
 interface SettingFieldProps {
@@ -14,42 +14,37 @@ interface SettingFieldProps {
 
 export function SettingField({ setting, value, change }: SettingFieldProps) {
   const id = useId();
-  const problem = useSignal<string | null>(null);
   /** The field of a secret starts empty, because the API returns only a placeholder. */
   const shown = setting.kind === "secret" ? "" : textOf(value);
   const draft = useSignal(shown);
-  const isSaving = useSignal(false);
+  const {
+    isBusy: isSaving,
+    failure,
+    run: save,
+  } = useTask(async (wanted: Value | null) => {
+    await change(wanted);
+    if (setting.kind === "secret") draft.value = "";
+  });
   useEffect(() => {
     draft.value = shown;
-    problem.value = null;
+    failure.value = null;
   }, [shown]);
-  const save = async (wanted: Value | null) => {
-    isSaving.value = true;
-    problem.value = null;
-    try {
-      await change(wanted);
-      if (setting.kind === "secret") draft.value = "";
-    } catch (error) {
-      const failure = failureOf(error);
-      problem.value = failure && [failure.message, failure.hint].filter(Boolean).join(". ");
-    } finally {
-      isSaving.value = false;
-    }
-  };
   const saveDraft = () => {
     const wanted = parseDraft(setting, draft.value);
-    if (wanted === null) problem.value = `${setting.key} must be a whole number`;
-    else void save(wanted);
+    const message = `${setting.key} must be a whole number`;
+    if (wanted === null) failure.value = { code: "config_invalid", message, hint: null, reason: null };
+    else save(wanted);
   };
   const edit = (text: string) => {
     draft.value = text;
     // What was wrong with another value.
-    if (text === shown) problem.value = null;
+    if (text === shown) failure.value = null;
   };
   const isChanged = draft.value !== shown;
   const isDefault = textOf(value) === textOf(setting.defaultValue);
-  const about = `${id}-about${problem.value ? ` ${id}-problem` : ""}`;
-  const attributes = { id, "aria-describedby": about, "aria-invalid": problem.value ? ("true" as const) : undefined };
+  const problem = failure.value && [failure.value.message, failure.value.hint].filter(Boolean).join(". ");
+  const about = `${id}-about${problem ? ` ${id}-problem` : ""}`;
+  const attributes = { id, "aria-describedby": about, "aria-invalid": problem ? ("true" as const) : undefined };
   return (
     <form
       class={`setting is-${setting.kind}`}
@@ -84,11 +79,11 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
             onChange={(event) => {
               // The switch moves only once the daemon has confirmed the change.
               event.currentTarget.checked = value === true;
-              if (!isSaving.value) void save(value !== true);
+              if (!isSaving.value) save(value !== true);
             }}
           />
         ) : setting.kind === "choice" ? (
-          <select {...attributes} value={textOf(value)} onChange={(event) => void save(event.currentTarget.value)}>
+          <select {...attributes} value={textOf(value)} onChange={(event) => save(event.currentTarget.value)}>
             {setting.choices.map((choice) => (
               <option key={choice} value={choice}>
                 {choice}
@@ -120,13 +115,13 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
             iconOnly
             kind="quiet"
             busy={isSaving.value}
-            onPress={() => void save(null)}
+            onPress={() => save(null)}
           />
         )}
       </div>
-      {problem.value && (
+      {problem && (
         <p class="setting-problem" id={`${id}-problem`} role="alert">
-          {problem.value}
+          {problem}
         </p>
       )}
     </form>

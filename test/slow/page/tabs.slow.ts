@@ -144,6 +144,14 @@ describeBrowser("many tabs", (browser) => {
     await shows(settings.page, "Takes effect when zapd restarts: daemon.http_host");
     await daemon.stop();
     await allShow("zapd does not answer; trying again");
+    for (const name of ["Check", "Reload the file"]) await pressNamed(settings.page, name);
+    await write(settings.page, "discovery.interval_s", "90");
+    await settings.page.keyboard.press("Enter");
+    await until(
+      settings.page,
+      "each says why",
+      () => document.querySelectorAll(".refusal, .setting-problem").length === 3,
+    );
     const go = (view: string) =>
       remote.page.evaluate((hash) => {
         location.hash = hash;
@@ -153,11 +161,15 @@ describeBrowser("many tabs", (browser) => {
     await shows(remote.page, "resumes once zapd is back");
     await go("remote");
     await refuses(remote.page, "Start it with: zapd serve");
+    await pressNamed(remote.page, "Inputs");
+    await until(remote.page, "both say so", () => document.querySelectorAll(".remote-list .refusal").length === 2);
     daemon = await startTestDaemon({ folder: daemon.folder, speed: 1 });
     await shows(remote.page, "Netflix");
+    await shows(remote.page, "HDMI 2");
     expect(await remote.page.evaluate(() => document.body.innerText)).not.toContain("Start it with");
     await settings.page.bringToFront();
     await until(settings.page, "no start is needed", () => !document.body.innerText.includes("Takes effect when"));
+    await until(settings.page, "nothing is wrong", () => !document.body.innerText.includes("does not answer"));
   }, 60_000);
 
   test("all streams are taken: every tab says so and claims nothing of the house; once one is free it is shown", async () => {
