@@ -22,6 +22,8 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const pendingMoves = useRef(0);
   const last = useRef({ at: 0, wanted: null as number | null });
+  /** Whether a finger has just touched it, and may only be about to scroll. */
+  const isTouched = useRef(false);
   const send = () => {
     timer.current = undefined;
     const { wanted } = last.current;
@@ -41,6 +43,10 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
   const move = (wanted: number) => {
     setMovedTo(wanted);
     last.current.wanted = wanted;
+    if (!isTouched.current) sendThrottled();
+    isTouched.current = false;
+  };
+  const sendThrottled = () => {
     const wait = last.current.at + throttleMs - performance.now();
     if (wait <= 0) send();
     else timer.current ??= setTimeout(send, wait);
@@ -64,9 +70,10 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
       max={100}
       value={shown}
       style={{ "--part": `${shown}%` }}
-      // A finger moves it where it touches it, and may only be about to scroll: then the browser cancels the touch.
+      // A finger moves it where it touches it. It sets that level once it moves on or goes, but not when it scrolls: then the
+      // browser cancels the touch.
       onPointerDown={({ pointerType }) => {
-        if (pointerType === "touch") last.current.at = performance.now();
+        isTouched.current = pointerType === "touch";
       }}
       onPointerCancel={() => {
         clearTimeout(timer.current);
@@ -75,6 +82,7 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
         setMovedTo(null);
       }}
       onInput={(event) => move(event.currentTarget.valueAsNumber)}
+      onChange={sendThrottled}
     />
   );
 }

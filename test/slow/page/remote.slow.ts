@@ -260,30 +260,34 @@ describePage("the remote", (visit) => {
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
   }, 60_000);
 
-  test("a finger that scrolls over a slider moves nothing; one that slides it does", async () => {
+  test("a finger that scrolls over a slider moves nothing, also after a rest; one that slides it or taps it does", async () => {
     await api("POST", "/devices/Cinema/volume", { level: 40 });
     await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
     await api("POST", "/devices/Cinema/playback", { do: "pause" });
     await api("POST", "/devices/Cinema/playback", { do: "seek", position_ms: 20_000 });
     const { page } = await visit(demo.port(), { at: at("Cinema"), touch: true, width: 320, height: 568 });
     await shows(page, "0:20");
-    const drag = async (label: string, right: number, down: number) => {
+    const drag = async (label: string, right: number, down: number, restMs = 0) => {
       const slider = await page.waitForSelector(`.slider[aria-label="${label}"]`);
       await slider?.evaluate((own) => own.scrollIntoView({ block: "center" }));
       const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
       const from = { x: x + width * 0.8, y: y + height / 2 };
       await page.touchscreen.touchStart(from.x, from.y);
-      for (let step = 1; step <= 10; step++)
+      await Bun.sleep(restMs);
+      for (let step = 1; step <= 10 && (right !== 0 || down !== 0); step++)
         await page.touchscreen.touchMove(from.x + (right * step) / 10, from.y + (down * step) / 10);
       await page.touchscreen.touchEnd();
     };
     const now = async () => (await api("GET", "/devices/Cinema/state")).state;
     await drag("Position", 0, -120);
     await drag("Volume", 0, -120);
+    await drag("Volume", 0, -120, 500);
     await Bun.sleep(1_000);
     expect(await now()).toMatchObject({ volume: { level: 40 }, playback: { position_ms: 20_000 } });
     await drag("Volume", -80, 0);
     await eventually("it is less loud", async () => (await now()).volume.level < 40, 10_000, 50);
+    await drag("Volume", 0, 0, 500);
+    await eventually("it is louder", async () => (await now()).volume.level > 60, 10_000, 50);
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
   }, 60_000);
 
