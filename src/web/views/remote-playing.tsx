@@ -129,6 +129,8 @@ function Position({
             wanted.value = null;
           }}
           onChange={() => void seek()}
+          // There is no change if it is moved back to where it was, although it has played on meanwhile.
+          onPointerUp={() => void seek()}
         />
       ) : (
         <span class="playing-bar" aria-hidden="true" style={part} />

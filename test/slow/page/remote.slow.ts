@@ -236,6 +236,24 @@ describePage("the remote", (visit) => {
     await page.keyboard.press("ArrowLeft");
   }, 60_000);
 
+  test("a position that the mouse moves away and back runs on", async () => {
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    const { page } = await visit(demo.port(), { at: at("Cinema") });
+    const slider = await page.waitForSelector('.slider[aria-label="Position"]');
+    const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const left = await page.evaluate((own) => (own as HTMLInputElement).value, slider);
+    const thumb = [x + 8 + ((width - 16) * Number(left)) / 120_000, y + height / 2] as const;
+    await page.mouse.move(...thumb);
+    await page.mouse.down();
+    await page.mouse.move(thumb[0] + 100, thumb[1], { steps: 5 });
+    await page.mouse.move(...thumb, { steps: 5 });
+    const shown = () => page.$eval(".playing-times span", (own) => own.textContent);
+    const back = await shown();
+    await page.mouse.up();
+    await eventually("it runs on", async () => (await shown()) !== back, 10_000, 50);
+    await api("POST", "/devices/Cinema/playback", { do: "stop" });
+  }, 60_000);
+
   test("ten keys move what plays by ten seconds, and the page shows where it is then", async () => {
     // What played before would be paused in its place, since it plays on while this is opened.
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
