@@ -154,7 +154,7 @@ function replaceDevices(devices: PageSnapshot["devices"]): void {
   const next = devices.map(({ device, state }) => {
     const known = byId.get(device.id);
     if (!known) return entryFrom(device, state);
-    known.device.value = device;
+    updateDevice(device);
     known.state.value = state;
     return known;
   });

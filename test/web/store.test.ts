@@ -59,6 +59,21 @@ test("a snapshot in parts is shown with the last; a set keeps what the page know
   expect([ids(), entryOf("den"), entryOf("tv")?.state.value?.power]).toEqual([["tv"], undefined, "on"]);
 });
 
+test("who has a device is said no longer once it is free, also where a snapshot says so", () => {
+  const leased = { code: "device_leased", message: "tv is leased to ci", hint: null, reason: null } as const;
+  const device = { id: "tv", lease: null } as unknown as Device;
+  for (const frees of [
+    () => updateDevice(device),
+    () => told({ type: "snapshot", part: 1, last: true, devices: [{ device, state: null }] }),
+  ]) {
+    const [entry] = entries.value;
+    if (!entry) throw new Error("no entry");
+    entry.refusal.value = leased;
+    frees();
+    expect(entry.refusal.value).toBeNull();
+  }
+});
+
 test("what was before this page follows what it has seen, each once, and no more than 200", () => {
   const event = (number: number, type = "action.finished") => ({ id: `boot.${number}`, type, devices: [] });
   told(event(900));
