@@ -8,7 +8,7 @@ export interface MenuItem {
   onPick(): void;
 }
 
-/** A button that opens a menu: arrow keys move, Escape closes and restores the focus. */
+/** A button that opens a menu: arrow keys move, Escape closes and restores the focus, and Tab closes it and moves on. */
 export function Menu({ label, items }: { readonly label: string; readonly items: readonly MenuItem[] }) {
   const [isOpen, setOpen] = useState(false);
   const place = useRef<HTMLDivElement>(null);
@@ -44,6 +44,8 @@ export function Menu({ label, items }: { readonly label: string; readonly items:
       const next = to[event.key];
       if (next !== undefined) items[(next + items.length) % items.length]?.focus();
       else if (event.key === "Escape") close(true);
+      // Goes on from the button.
+      else if (event.key === "Tab") return close(true);
       else return;
       event.preventDefault();
       event.stopPropagation();

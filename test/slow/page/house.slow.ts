@@ -352,6 +352,12 @@ describePage("the house", (visitAt) => {
       return page.evaluate(() => document.activeElement?.ariaLabel);
     };
     expect([await next(), await next()]).toEqual(["More for Cinema", "Mute Cinema"]);
+    // Out of the menu, too.
+    await page.focus('[aria-label="More for Cinema"]');
+    await page.keyboard.press("Enter");
+    await until(page, "the menu has the focus", () => document.activeElement?.textContent === "Rename");
+    expect(await next()).toBe("Mute Cinema");
+    await until(page, "the menu is closed", () => document.querySelector("[role=menu]") === null);
   }, 60_000);
 
   test("a name without a gap breaks, and nothing sticks out of what asks about it, in a window with a scroll bar, too", async () => {
