@@ -9,5 +9,7 @@ const place = document.getElementById("app");
 if (place) {
   startRouting();
   startStream();
+  // What is said of a script that does not come.
+  place.replaceChildren();
   render(<App />, place);
 }

@@ -201,6 +201,30 @@ describeBrowser("many tabs", (browser) => {
   }, 60_000);
 });
 
+describeBrowser("a tab whose daemon ends before it has sent the script", (browser) => {
+  test("says so, and how it goes on; once it is reloaded it is the page", async () => {
+    await using daemon = await startDaemonThatKnows(1);
+    const page = await browser().newPage();
+    let isGone = true;
+    await page.setRequestInterception(true);
+    page.on("request", (request) => {
+      if (isGone && request.url().endsWith("app.js")) void request.abort();
+      else void request.continue();
+    });
+    await page.goto(`http://127.0.0.1:${daemon.port}/#/settings`);
+    await until(page, "it is seen", () => {
+      const said = document.querySelector<HTMLElement>("#app p");
+      return said?.innerText.includes("Is zapd running?") === true && getComputedStyle(said).opacity === "1";
+    });
+    isGone = false;
+    await pressNamed(page, "reload the page");
+    await shows(page, "TV 0");
+    expect(await page.evaluate(() => document.body.innerText)).not.toContain("Is zapd running?");
+    // Before its daemon.
+    await page.close();
+  }, 60_000);
+});
+
 describePage("a tab that opens while none leads", (visit) => {
   for (const next of ["another", "it"])
     test(`${next} leads next: it shows the whole house`, async () => {
