@@ -304,6 +304,15 @@ describePage("the house", (visitAt) => {
     await shows(page, "Cinema is leased to ci@runner-3");
     await page.click(`a.set-name[href*="${demo.idOf("Cinema")}"]`);
     await until(page, "its remote says it", () => document.querySelector(".remote .leased") !== null);
+    // With large text in a small window the whole of it is in reach, also over what is scrolled.
+    await page.setViewport({ width: 320, height: 640 });
+    const session = await page.createCDPSession();
+    await session.send("Page.setFontSizes", { fontSizes: { standard: 32 } });
+    const end = await page.$eval(".remote .refusal", (own) => {
+      scrollTo(0, 1_000);
+      return own.getBoundingClientRect().bottom;
+    });
+    expect(end).toBeLessThan(640);
     await api("DELETE", "/devices/Cinema/lease?force=true");
     await until(page, "nobody has it", () => document.querySelector(".leased, .refusal") === null);
   }, 60_000);
