@@ -313,6 +313,10 @@ describePage("the house", (visitAt) => {
       return own.getBoundingClientRect().bottom;
     });
     expect(end).toBeLessThan(640);
+    const out = await page.$$eval(".button > span", (all) =>
+      all.filter((one) => one.getBoundingClientRect().right > (one.parentElement?.getBoundingClientRect().right ?? 0)),
+    );
+    expect(out.length).toBe(0);
     await api("DELETE", "/devices/Cinema/lease?force=true");
     await until(page, "nobody has it", () => document.querySelector(".leased, .refusal") === null);
   }, 60_000);
