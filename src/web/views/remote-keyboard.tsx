@@ -92,7 +92,8 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
     const over = new AbortController();
     addEventListener("keydown", down, { signal: over.signal });
     addEventListener("keyup", up, { signal: over.signal });
-    addEventListener("click", click, { signal: over.signal });
+    // Before it opens a dialog, which would give it the focus back, and after it has switched the keyboard on.
+    for (const capture of [true, false]) addEventListener("click", click, { capture, signal: over.signal });
     const unsubscribe = onPageLeave(releaseAll);
     return () => {
       over.abort();
