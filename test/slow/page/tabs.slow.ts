@@ -150,7 +150,7 @@ describeBrowser("many tabs", (browser) => {
     await until(
       settings.page,
       "each says why",
-      () => document.querySelectorAll(".refusal, .setting-problem").length === 3,
+      () => document.querySelectorAll("section > .refusal, .setting-problem").length === 3,
     );
     const go = (view: string) =>
       remote.page.evaluate((hash) => {
