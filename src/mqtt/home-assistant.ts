@@ -7,7 +7,7 @@ import type { App, Device, Input } from "../api/schemas.ts";
 import { type Key, keys, playbackStatuses } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
-import type { Bus } from "./bus.ts";
+import { type Bus, objectIn } from "./bus.ts";
 import { isLocal, type MqttSettings } from "./settings.ts";
 import type { Settable, SiteTopics } from "./topics.ts";
 
@@ -146,15 +146,16 @@ export class HomeAssistant {
   }
 
   /**
-   * Clears the payloads from when discovery was on. Some brokers close the connection of a client that subscribes to what it may
-   * not: what was not answered once is not asked again.
+   * Clears the payloads of this site from when discovery was on; another site with the same devices may have it on. Some brokers
+   * close the connection of a client that subscribes to what it may not: what was not answered once is not asked again.
    */
   async clearDisabled(bus: Bus, deviceIds: readonly string[], signal: AbortSignal): Promise<void> {
     if (this.#options.settings.home_assistant || deviceIds.length === 0 || !this.#mayClear) return;
     this.#mayClear = false;
     const topics = new Set(deviceIds.map((id) => discoveryTopic({ id })));
     const leave = await bus.subscribe([...topics], ({ topic, payload, retained }) => {
-      if (!retained || payload.length === 0 || !topics.delete(topic)) return;
+      const isOwn = objectIn(payload)?.["availability_topic"] === this.#options.topics.status;
+      if (!retained || !isOwn || !topics.delete(topic)) return;
       bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
     });
     this.#mayClear = true;

@@ -346,7 +346,9 @@ describe("the retained document", () => {
     const broker = new MemoryBroker();
     const bus = broker.client();
     const other = "homeassistant/device/somebody-elses/config";
-    for (const topic of [discoveryTopic(able), other]) await bus.publish(topic, "{}", { retain: true });
+    const payload = await new HomeAssistant({ ...own, settings }).payloadFor(able, client([]));
+    for (const topic of [discoveryTopic(able), other])
+      await bus.publish(topic, JSON.stringify(payload), { retain: true });
     const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
     expect(await homeAssistant.payloadFor(able, client([]))).toBeNull();
     // What another daemon publishes for a set that is removed here is not ours.
@@ -356,6 +358,17 @@ describe("the retained document", () => {
     expect([...broker.kept.keys()]).toEqual([other]);
     // What was told anew meanwhile would be taken away with it, were it heard for ever.
     expect(broker.subscriptions.size).toBe(0);
+  });
+
+  test("is left to another site that has the same device, and discovery on", async () => {
+    const broker = new MemoryBroker();
+    const bus = broker.client();
+    const other = { ...own, topics: topicsOf("zapd", "other"), settings };
+    const payload = await new HomeAssistant(other).payloadFor(able, client([]));
+    await bus.publish(discoveryTopic(able), JSON.stringify(payload), { retain: true });
+    const homeAssistant = new HomeAssistant({ ...own, settings: { ...settings, home_assistant: false } });
+    await homeAssistant.clearDisabled(bus, [id], neverAborted);
+    expect([...broker.kept.keys()]).toEqual([discoveryTopic(able)]);
   });
 
   test("is not cleared again where the broker has closed the connection for it", async () => {
