@@ -266,6 +266,8 @@ export class Bridge {
         if (this.#homeAssistant.isDue(event.device_id)) void this.#publishDiscovery(event.device_id);
       } else {
         if (event.type === "device.added" || event.type === "device.changed") this.#publishDevice(event.device);
+        // Its state is published once it is known.
+        if (event.type === "device.added") this.#publishState(event.device_id, null, Number(seq), []);
         if (event.type === "device.removed") this.#removed(event.device_id);
         if (event.type === "lease.changed" && event.lease === null) this.#commands?.leaseEnded(event.device_id);
         if (event.type === "apps.changed") void this.#publishDiscovery(event.device_id);

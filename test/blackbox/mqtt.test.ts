@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
+import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { listening } from "../support/listening.ts";
@@ -205,6 +206,18 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     await ears.until((one) => ears.all.indexOf(one) >= heard && one.json?.key === "search");
     expect(set.keys.slice(before).filter((key) => /select|right|info|options/i.test(key))).toEqual([]);
     await broker.say(at("/set/key"), "", "-r");
+  });
+
+  test("the state of a device is retained from the beginning, as null until it is known", async () => {
+    const unpaired = createWebosSimulator({ name: "Kitchen", ssdp: false });
+    await unpaired.start();
+    const { host, ports } = unpaired;
+    const place = { host, port: ports.secure, platform: "webos", ports: { plain: ports.plain } };
+    const added = (await daemon.api("POST", "/devices", place)).body.data.id;
+    const state = await ears.until(({ topic }) => topic === `${base}/devices/${added}/state`);
+    expect(state.json).toMatchObject({ state: null, changed: [] });
+    await daemon.api("DELETE", `/devices/${added}`);
+    await unpaired.stop();
   });
 
   test("a broker that comes back empty gets everything again", async () => {
