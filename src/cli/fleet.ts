@@ -6,7 +6,15 @@ import { activity, lastPowerWords } from "../api/client-words.ts";
 import { codes, exits, toErrorCode, ZapdError } from "../api/errors.ts";
 import { labelPrefix } from "../api/routes.ts";
 import type { State } from "../api/schemas.ts";
-import type { Fleet, FleetDevice, FleetResult, FleetSite, Selection, Send } from "../mqtt/fleet.ts";
+import {
+  eachOnce,
+  type Fleet,
+  type FleetDevice,
+  type FleetResult,
+  type FleetSite,
+  type Selection,
+  type Send,
+} from "../mqtt/fleet.ts";
 import { isObject } from "../system/json.ts";
 import { printable } from "../system/printable.ts";
 import { orAborted } from "../system/sleep.ts";
@@ -183,7 +191,7 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
       setTimeout(() => gaveUp.abort(silent), stoppingMs).unref();
     });
   try {
-    const targets = fleet.select(selection);
+    const targets = eachOnce(fleet.select(selection));
     if (targets.length === 0) throw noneSelectedError(fleet);
     const leftMs = Math.max(1, timeoutMs - (performance.now() - began));
     const limits = { timeoutMs: leftMs, stopped: interrupted.signal };

@@ -316,6 +316,24 @@ export class Fleet {
   }
 }
 
+/** Each device once: two sites in one network know the same sets, and a key that both sent would be pressed twice. */
+export function eachOnce(devices: readonly FleetDevice[]): readonly FleetDevice[] {
+  const chosen = new Map<string, FleetDevice>();
+  for (const device of devices) {
+    const { id, document } = device;
+    const key = JSON.stringify([id, document["host"], document["port"]]);
+    const other = chosen.get(key);
+    if (!other || rankOf(device) > rankOf(other)) chosen.set(key, device);
+  }
+  return [...chosen.values()];
+}
+
+/** How likely the site of a device is to run a command for it: a device is paired with each site on its own. */
+function rankOf({ site: { online, commands }, document: { access, status } }: FleetDevice): number {
+  const takes = [online && commands !== "none", access !== "unpaired", status === "online", commands === "developer"];
+  return takes.reduce((rank, one) => rank * 2 + Number(one), 0);
+}
+
 const mayHaveWorked = "The command may have taken effect all the same";
 
 function failureOf(thrown: unknown, { name, site }: FleetDevice, timeoutMs: number): ErrorBody {

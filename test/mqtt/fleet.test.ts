@@ -1,7 +1,7 @@
 /** Many sites as one client sees them, and the same command to many devices. */
 import { afterEach, expect, test } from "bun:test";
 import { BusError } from "../../src/mqtt/bus.ts";
-import { Fleet, type FleetResult } from "../../src/mqtt/fleet.ts";
+import { eachOnce, Fleet, type FleetDevice, type FleetResult, type FleetSite } from "../../src/mqtt/fleet.ts";
 import { topicsOf } from "../../src/mqtt/topics.ts";
 import { MemoryBroker, type MemoryBus } from "./memory-bus.ts";
 
@@ -274,4 +274,22 @@ test("a site with many devices gets some commands at a time and a second, and ea
   expect(sent).toBe(before);
   await bus.publish(topics.status, `{"online":true}`);
   expect(await running(fleet, ["big-0"])).toMatchObject([{ ok: true }]);
+});
+
+test("a set that several sites know is driven by one of them, and two sets with one id are two", () => {
+  const known = (name: string, changes: object = {}, site: Partial<FleetSite> = {}): FleetDevice => ({
+    site: { site: name, online: true, version: null, devices: 1, labels: [], commands: "control", ...site },
+    id: "1",
+    name: "Den",
+    labels: [],
+    document: { host: "10.0.0.2", port: 8060, access: "full", status: "online", ...changes },
+    state: null,
+  });
+  const sitesOf = (...devices: FleetDevice[]) => eachOnce(devices).map(({ site }) => site.site);
+  expect(sitesOf(known("a"), known("b"))).toEqual(["a"]);
+  expect(sitesOf(known("a", {}, { online: false }), known("b", { access: "unpaired" }))).toEqual(["b"]);
+  expect(sitesOf(known("a", {}, { commands: "none" }), known("b", { status: "offline" }))).toEqual(["b"]);
+  expect(sitesOf(known("a", { access: "unpaired" }, { commands: "developer" }), known("b"))).toEqual(["b"]);
+  expect(sitesOf(known("a"), known("b", {}, { commands: "developer" }), known("c"))).toEqual(["b"]);
+  expect(sitesOf(known("a"), known("b", { host: "10.0.0.3" }))).toEqual(["a", "b"]);
 });
