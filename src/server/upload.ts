@@ -62,11 +62,13 @@ export async function withArchive<T>(
 ): Promise<T> {
   checkLength(request, packageBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
-  if (!/^multipart\/form-data\s*;/i.test(type)) {
+  if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
     throw new ZapdError("invalid_payload", "The package must be sent as multipart/form-data", {
       hint: `Such as: curl -F ${field}=@my-app.zip`,
     });
   }
+  // Where a program sets the type of a form itself, its client does not add one.
+  if (!/;\s*boundary=/i.test(type)) throw badForm("its content type has no boundary; let the client set that header");
   const path = newUpload(folder);
   try {
     const { bytes, texts } = await receive(request, type, path, progress);

@@ -116,6 +116,11 @@ test.each([
   expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
 });
 
+test("T22 a form whose content type was set without its boundary is told from no form", async () => {
+  const { body } = await upload(whole, ["Content-Type: multipart/form-data"]);
+  expect(body.toString()).toContain("its content type has no boundary; let the client set that header");
+});
+
 test.each([
   ["an empty archive", form({ ...archive, body: "" })],
   ["no ZIP", form({ ...archive, body: "no package" })],
