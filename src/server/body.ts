@@ -1,5 +1,6 @@
 /** Reading request bodies, bounded in size, depth and time. */
 import { ZapdError } from "../api/errors.ts";
+import { sleep } from "../system/sleep.ts";
 
 const limits = { jsonBytes: 1024 * 1024, jsonMs: 30_000, depth: 32, keys: 1_000, idleMs: 10_000 } as const;
 /** A body with a `content-length` up to this is read in one piece, which the runtime bounds: a stream takes a quarter of the time of a key press. */
@@ -7,7 +8,7 @@ const shortBytes = 16 * 1024;
 
 /** The JSON of a body; `undefined` for an empty one. Fails with `invalid_payload` or `payload_too_large`. */
 export async function readJson(request: Request): Promise<unknown> {
-  const length = checkLength(request, limits.jsonBytes);
+  const length = await checkLength(request, limits.jsonBytes);
   const bytes =
     /^\d{1,5}$/.test(length) && Number(length) <= shortBytes
       ? new Uint8Array(await withTimeout(request.arrayBuffer(), limits.idleMs))
@@ -25,11 +26,38 @@ async function readParts(request: Request): Promise<Uint8Array> {
   return Buffer.concat(parts);
 }
 
-/** Returns the `content-length`, empty where there is none. Fails with `payload_too_large`, before the body is read. */
-export function checkLength(request: Request, most: number): string {
+/** Returns the `content-length`, empty where there is none. Fails with `payload_too_large`. */
+export async function checkLength(request: Request, most: number): Promise<string> {
   const length = request.headers.get("content-length") ?? "";
-  if (Number(length) > most) throw tooLarge(most);
-  return length;
+  if (Number(length) <= most || length === "") return length;
+  // With `expect: 100-continue` the client waits for the answer.
+  const reader = request.headers.has("expect") ? undefined : bodyOf(request)?.getReader();
+  if (reader) await discard(reader).finally(() => reader.cancel().catch(() => {}));
+  throw tooLarge(most);
+}
+
+function bodyOf(request: Request): ReadableStream<Uint8Array> | null {
+  return request.body;
+}
+
+/** How long the rest of a body that is too large is read, and for how many pauses in a row: a busy process reads nothing for a while. */
+const rest = { mostMs: 5_000, pauseMs: 50, pauses: 5 } as const;
+
+/**
+ * Reads the rest of a body that is too large. Most clients send the whole body before they read the answer, and Bun, which
+ * closes the connection after it, resets what has not been read: they would fail without the answer.
+ */
+async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  const until = performance.now() + rest.mostMs;
+  // The client may disconnect meanwhile.
+  const read = () => reader.read().catch(() => ({ done: true }));
+  let reading = read();
+  for (let pauses = 0; pauses < rest.pauses && performance.now() < until; ) {
+    const part = await Promise.race([reading, sleep(rest.pauseMs)]);
+    if (part?.done) return;
+    if (part) reading = read();
+    pauses = part ? 0 : pauses + 1;
+  }
 }
 
 /** Each part takes time from other requests: a body in more parts than `most` must have `leastBytes` in each on average. */
@@ -51,7 +79,7 @@ export async function* chunksOf(
   timeoutMs: number,
   pace: Pace = { bytes: 0, everyMs: timeoutMs },
 ): AsyncGenerator<Uint8Array> {
-  const reader = (request.body as ReadableStream<Uint8Array> | null)?.getReader();
+  const reader = bodyOf(request)?.getReader();
   if (!reader) return;
   const until = performance.now() + timeoutMs;
   let size = 0;
@@ -62,7 +90,10 @@ export async function* chunksOf(
       const { done, value } = await withTimeout(reader.read(), until - performance.now());
       if (done) return;
       size += value.length;
-      if (size > most) throw tooLarge(most);
+      if (size > most) {
+        await discard(reader);
+        throw tooLarge(most);
+      }
       if (++count > parts.most && size < count * parts.leastBytes)
         throw new ZapdError("invalid_payload", `The body arrived in more than ${parts.most} small parts`, {
           hint: `Send chunks of at least ${parts.leastBytes} bytes, or the body as a whole`,

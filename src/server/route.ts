@@ -87,7 +87,7 @@ export function route<Name extends OperationName>(
     const { devices } = c.get("deps");
     const request = c.req.raw;
     checkUrl(request.url);
-    if (takes !== "json" && takes !== "upload") checkLength(request, maxIgnoredBytes);
+    if (takes !== "json" && takes !== "upload") await checkLength(request, maxIgnoredBytes);
     const body = takes === "json" ? bodyOf(operation, await readJson(request)) : undefined;
     const query = operation.query && validate(operation.query, queryOf(c));
     // The request waited in the kernel while this machine slept, or its body was still arriving.

@@ -60,7 +60,7 @@ export async function withArchive<T>(
   use: (archive: Archive, fields: FormFields) => Promise<T>,
   progress: (bytes: number) => void = () => {},
 ): Promise<T> {
-  checkLength(request, packageBytes + formBytes);
+  await checkLength(request, packageBytes + formBytes);
   const type = request.headers.get("content-type") ?? "";
   if (!/^multipart\/form-data\s*(;|$)/i.test(type)) {
     throw new ZapdError("invalid_payload", "The package must be sent as multipart/form-data", {
