@@ -93,14 +93,16 @@ async function receive(
   const fail = (error: ZapdError) => failure.abort(error);
   const texts = new Map<string, string>();
   let saving: Promise<number> | undefined;
+  let isTooLarge = false;
   form.on("file", (name, stream) => {
     // A truncated form also emits an error here, after the pipeline has reported it.
     stream.on("error", () => {});
     // The stream of an unwanted file must be drained, or the form never ends.
     if (name !== field) return stream.resume();
-    stream.on("limit", () =>
-      fail(new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`)),
-    );
+    // The rest of the form is read, so that its client sees the answer.
+    stream.on("limit", () => {
+      isTooLarge = true;
+    });
     saving = save(stream, path, failure.signal);
     // Otherwise the form would wait for a full disk.
     saving.catch(fail);
@@ -118,6 +120,8 @@ async function receive(
   try {
     const chunks = chunksOf(request, packageBytes + formBytes, archiveMs, pace);
     await pipeline(counted(chunks, progress), form, { signal: failure.signal });
+    if (isTooLarge)
+      throw new ZapdError("payload_too_large", `The package is larger than ${packageBytes / (1024 * 1024)} MiB`);
     if (!saving) throw badForm(`it has no file field ${field}`);
     return { bytes: await saving, texts };
   } catch (error) {

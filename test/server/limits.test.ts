@@ -80,7 +80,8 @@ describe("T20 size", () => {
           ["/v1/devices/nobody/dev/install", "404 device_not_found"],
         ] as const) {
           const head = [`Host: 127.0.0.1:${room.daemon.port}`, `Content-Length: ${pieces.length * 64 * 1024}`];
-          const answer = await send([requestOf("POST", path, head), ...pieces], { to: room.daemon.port });
+          const sending = { to: room.daemon.port, readsLast: true };
+          const answer = await send([requestOf("POST", path, head), ...pieces], sending);
           expect(refusal(answer)).toBe(expected);
         }
       }

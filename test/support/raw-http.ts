@@ -21,6 +21,8 @@ export interface Sending {
   readonly bodyless?: boolean;
   /** Waits for the end of the connection, even after the answer. */
   readonly toTheEnd?: boolean;
+  /** Reads nothing before all is sent, as most clients do. */
+  readonly readsLast?: boolean;
 }
 
 /** The status and the code of an error in the envelope: `404 device_not_found`. */
@@ -66,7 +68,10 @@ export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending
       () => end(new Error(`no end within ${patienceMs} ms, after ${heard.length} bytes`)),
       patienceMs,
     );
-    socket.on("connect", () => void push(socket, pieces instanceof Uint8Array ? [pieces] : pieces, () => over));
+    socket.on("connect", () => {
+      if (sending.readsLast) socket.pause();
+      void push(socket, pieces instanceof Uint8Array ? [pieces] : pieces, () => over).then(() => socket.resume());
+    });
     socket.on("data", (bytes: Buffer) => {
       heard = Buffer.concat([heard, bytes]);
       if (!sending.toTheEnd && read(heard, sending)) end();
