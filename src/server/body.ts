@@ -40,8 +40,8 @@ function bodyOf(request: Request): ReadableStream<Uint8Array> | null {
   return request.body;
 }
 
-/** How long the rest of a body that is too large is read, and for how many pauses in a row: a busy process reads nothing for a while. */
-const rest = { mostMs: 5_000, pauseMs: 50, pauses: 5 } as const;
+/** How much of the rest of a body that is too large is read (SECURITY.md T20), how long, and for how many pauses in a row: a busy process reads nothing for a while. */
+const rest = { mostBytes: 64 * 1024 * 1024, mostMs: 5_000, pauseMs: 50, pauses: 5 } as const;
 
 /**
  * Reads the rest of a body that is too large. Most clients send the whole body before they read the answer, and Bun, which
@@ -50,12 +50,14 @@ const rest = { mostMs: 5_000, pauseMs: 50, pauses: 5 } as const;
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   const until = performance.now() + rest.mostMs;
   // The client may disconnect meanwhile.
-  const read = () => reader.read().catch(() => ({ done: true }));
+  const read = () => reader.read().catch(() => ({ done: true, value: undefined }));
   let reading = read();
-  for (let pauses = 0; pauses < rest.pauses && performance.now() < until; ) {
+  let bytes = 0;
+  for (let pauses = 0; pauses < rest.pauses && bytes < rest.mostBytes && performance.now() < until; ) {
     const part = await Promise.race([reading, sleep(rest.pauseMs)]);
     if (part?.done) return;
     if (part) reading = read();
+    bytes += part?.value?.length ?? 0;
     pauses = part ? 0 : pauses + 1;
   }
 }
