@@ -320,8 +320,11 @@ export class Fleet {
 export function eachOnce(devices: readonly FleetDevice[]): readonly FleetDevice[] {
   const chosen = new Map<string, FleetDevice>();
   for (const device of devices) {
-    const { id, document } = device;
-    const key = JSON.stringify([id, document["host"], document["port"]]);
+    const { id, document, site } = device;
+    const host = String(document["host"]);
+    // What a site reaches by a loopback address is on its own machine.
+    const machine = /^(127\.|localhost$|::1$)/.test(host) ? site.site : "";
+    const key = JSON.stringify([id, host, document["port"], machine]);
     const other = chosen.get(key);
     if (!other || rankOf(device) > rankOf(other)) chosen.set(key, device);
   }

@@ -292,4 +292,6 @@ test("a set that several sites know is driven by one of them, and two sets with 
   expect(sitesOf(known("a", { access: "unpaired" }, { commands: "developer" }), known("b"))).toEqual(["b"]);
   expect(sitesOf(known("a"), known("b", {}, { commands: "developer" }), known("c"))).toEqual(["b"]);
   expect(sitesOf(known("a"), known("b", { host: "10.0.0.3" }))).toEqual(["a", "b"]);
+  const own = { host: "127.0.0.1" };
+  expect(sitesOf(known("a", own), known("b", own))).toEqual(["a", "b"]);
 });
