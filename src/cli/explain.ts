@@ -56,17 +56,17 @@ export function printDocument(text: string): void {
   stdout().write(`${escapeInvisible(text)}\n`);
 }
 
-/** A ZapdError comes from work without a daemon, and fails as the API does; what Deno forbids is its user's to permit. Anything else is a bug of zapd. */
+/** A ZapdError comes from work without a daemon, and fails as the API does; what its runtime forbids is for its user to permit. Anything else is a bug of zapd. */
 function unexpected(error: unknown): CommandError {
   if (error instanceof ZapdError) return CommandError.of(error);
   const text = error instanceof Error ? error.message : String(error);
-  if (isForbiddenByDeno(error)) return new CommandError(`Deno does not permit this: ${text}`, exits.failed);
+  if (isForbiddenByRuntime(error)) return new CommandError(`its runtime does not permit this: ${text}`, exits.failed);
   const hint = "This is a bug in zapd: please report it";
   return new CommandError(`an error in zapd: ${text}`, exits.failed, hint, { code: "internal_error" });
 }
 
 /** Its message names the permission, and the option that gives it. */
-function isForbiddenByDeno(error: unknown): boolean {
+function isForbiddenByRuntime(error: unknown): boolean {
   return error instanceof Error && error.name === "NotCapable";
 }
 
@@ -146,7 +146,7 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
   const socket = context.socket();
   const code = systemCode(error);
   if (error instanceof CommandError) return error;
-  if (isForbiddenByDeno(error)) return unexpected(error);
+  if (isForbiddenByRuntime(error)) return unexpected(error);
   if (late) return timeoutError(late, context.timeoutMs ?? 0);
   const broken = { code: "internal_error" } as const;
   if (error instanceof NotZapdError)

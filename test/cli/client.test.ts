@@ -115,14 +115,14 @@ describe("behind the socket", () => {
     }
   });
 
-  test("what Deno does not permit is no fault of zapd or of its daemon", async () => {
+  test("what its runtime does not permit is no fault of zapd or of its daemon", async () => {
     const bare = [join(root, "node_modules/deno/deno"), "run", "--no-prompt", "--unstable-net"];
     const socket = await sayingOnly("");
     for (const permitted of [[], ["--allow-env", "--allow-read=."]]) {
       const words = [...bare, ...permitted, join(root, "src/main.ts"), "state", "--socket", socket];
       const { stderr, status } = await runProgram(words, { env, cwd: root });
       expect([stderr, status]).toEqual([
-        expect.stringMatching(/^zapd: Deno does not permit this: .* run again with the --allow-\w+ flag\.\n$/),
+        expect.stringMatching(/^zapd: its runtime does not permit this: .* run again with the --allow-\w+ flag\.\n$/),
         1,
       ]);
     }
