@@ -94,7 +94,7 @@ test("channels are listed where there is a tuner, and selected by number, name o
   await succeed(daemon, "pressKey", { id, body: { key: "input-tuner" } });
   expect(set.state.playback?.channel).toBeNumber();
   const { hint } = await refuse(daemon, "selectChannel", { id, body: { channel: "Nine" } }, "invalid_payload");
-  expect(hint).toContain("One, Two");
+  expect(hint).toContain("One (1), Two (2)");
   const other = await add(plain);
   await refuse(daemon, "listChannels", { id: other }, "unsupported_operation");
   expect((await succeed(daemon, "getDevice", { id: other })).capabilities).not.toContain("channels");
