@@ -2,10 +2,11 @@
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import { exits, systemCode, textOf } from "../api/errors.ts";
+import { exits, systemCode } from "../api/errors.ts";
 import { mediaTypeOf } from "../system/media-types.ts";
 import type { PeerAnswer, PeerRequest } from "../transport/peer-listener.ts";
 import { CommandError } from "./failure.ts";
+import { unreadable } from "./print.ts";
 
 /** Bytes read at a time. */
 const pieceBytes = 256 * 1024;
@@ -38,15 +39,15 @@ export class ServedFile {
   static async open(path: string, type: string | null): Promise<ServedFile> {
     const refuse = (why: string) =>
       new CommandError(`${path} ${why}`, exits.failed, undefined, { code: "file_unreadable" });
-    const unreadable = (error: unknown) => refuse(reasonOf(error));
+    const refuseFor = (error: unknown) => refuse(reasonOf(error));
     const found = await stat(path).catch((error: unknown) => {
-      throw unreadable(error);
+      throw refuseFor(error);
     });
     // Opening a pipe or a device may block.
     if (found.isDirectory()) throw refuse("is a folder: give a file in it");
     if (!found.isFile()) throw refuse("is not a regular file, so it cannot be played");
     const handle = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)).catch((error: unknown) => {
-      throw unreadable(error);
+      throw refuseFor(error);
     });
     const { size } = await handle.stat();
     if (size > 0) return new ServedFile(handle, basename(resolve(path)), type ?? mediaTypeOf(path));
@@ -121,9 +122,9 @@ function forDlna(headers: PeerRequest["headers"]): Record<string, string> {
 
 function reasonOf(error: unknown): string {
   const code = systemCode(error);
-  if (code === "ENOENT" || code === "ENOTDIR") return "does not exist";
+  if (code === "ENOTDIR") return "does not exist";
   if (code === "EACCES" || code === "EPERM") return "cannot be read: you lack the permission";
-  return `could not be read (${code || textOf(error)})`;
+  return unreadable(error);
 }
 
 /** The requested range within the file; `whole` for a range that is not understood, `null` for one beyond the end. */

@@ -81,6 +81,11 @@ export abstract class RpcSession<T, L extends OpenConnection> implements Session
     return Math.max(silentMs, this.#sinceHeartbeat() - this.#options.heartbeatMs);
   }
 
+  /** Whether nothing has come since `at` (of `performance.now()`), as when a device without power leaves its connection open. */
+  isSilentSince(at: number): boolean {
+    return this.silentForMs > performance.now() - at;
+  }
+
   /** SHA-256 of the certificate that the device showed; `null` without TLS. */
   get fingerprint(): string | null {
     return this.#line?.fingerprint ?? null;

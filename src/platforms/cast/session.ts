@@ -185,7 +185,7 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     const pingedAt = performance.now();
     this.sendHeartbeat();
     return setTimeout(() => {
-      if (this.silentForMs > performance.now() - pingedAt) this.destroy();
+      if (this.isSilentSince(pingedAt)) this.destroy();
     }, ms);
   }
 

@@ -213,8 +213,7 @@ export class KodiDevice {
       const askedAt = performance.now();
       return session.call(method, params, signal).catch((error: unknown) => {
         // A machine without power leaves the connection open: the next call opens another.
-        const isDead = hasCode(error, "device_timeout") && session.silentForMs > performance.now() - askedAt;
-        if (isDead) this.#reconnecting.drop();
+        if (hasCode(error, "device_timeout") && session.isSilentSince(askedAt)) this.#reconnecting.drop();
         throw error;
       });
     };

@@ -120,7 +120,7 @@ export class RegisteredSession implements Session {
     const askedAt = performance.now();
     session.ping();
     const timer = setTimeout(() => {
-      if (session.silentForMs > performance.now() - askedAt) silent.abort();
+      if (session.isSilentSince(askedAt)) silent.abort();
     }, livenessTimeoutMs);
     const within = deadline(session.timeoutMs, AbortSignal.any([signal, silent.signal]));
     if (await state.poll("power", within).finally(() => clearTimeout(timer))) return;
