@@ -20,7 +20,9 @@ const folder = folderForEach();
 /** Writes a config with these settings of MQTT; where it is. */
 function configWith(mqtt: string): string {
   const config = join(folder(), "config.toml");
-  writeFileSync(config, `[discovery]\non_start = false\ninterval_s = 0\n[mqtt]\n${mqtt}`, { mode: 0o600 });
+  writeFileSync(config, `[discovery]\non_start = false\ninterval_s = 0\ninterfaces = ["none"]\n[mqtt]\n${mqtt}`, {
+    mode: 0o600,
+  });
   return config;
 }
 

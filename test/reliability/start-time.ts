@@ -24,7 +24,10 @@ export async function startTimes(program: readonly string[], times: number): Pro
       writeFileSync(join(state, "devices.json"), JSON.stringify({ version: 1, devices: devicesOf(known) }));
       const port = await freePort();
       const config = join(folder, "config.toml");
-      writeFileSync(config, `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterval_s = 0\n`);
+      writeFileSync(
+        config,
+        `[daemon]\nhttp_port = ${port}\n[discovery]\non_start = false\ninterval_s = 0\ninterfaces = ["none"]\n`,
+      );
       const { child, first_ms } = await startUntilAnswer([...program, "serve", "--config", config], {
         port,
         path: "/v1/health",

@@ -16,7 +16,7 @@ let lease = "";
 beforeAll(async () => {
   await set.start();
   const config = join(folder, "config.toml");
-  writeFileSync(config, "[discovery]\non_start = false\ninterval_s = 0\n");
+  writeFileSync(config, '[discovery]\non_start = false\ninterval_s = 0\ninterfaces = ["none"]\n');
   mkdirSync(join(folder, "scenes"));
   writeFileSync(join(folder, "scenes", "still.toml"), "[[steps]]\nwait_ms = 0\n");
   zapd = await createZapd({ config, state: join(folder, "state") });

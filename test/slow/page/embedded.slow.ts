@@ -12,7 +12,11 @@ test.skipIf(noBrowser !== null)(
   "below a path, the page is live, and what it presses reaches the set",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "zapd-page-below-"));
-    writeFileSync(join(folder, "config.toml"), "[discovery]\non_start = false\ninterval_s = 0\n", { mode: 0o600 });
+    writeFileSync(
+      join(folder, "config.toml"),
+      '[discovery]\non_start = false\ninterval_s = 0\ninterfaces = ["none"]\n',
+      { mode: 0o600 },
+    );
     const set = createRokuSimulator({ name: "Embedded", host: "127.0.0.62", ssdp: false });
     await set.start();
     const zapd = await createZapd({

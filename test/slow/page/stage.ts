@@ -23,7 +23,7 @@ export async function startDaemonThatKnows(count: number): Promise<TestDaemon> {
   const folder = mkdtempSync(join(tmpdir(), "zapd-many-"));
   mkdirSync(join(folder, "state"), { mode: 0o700 });
   writeFileSync(join(folder, "state", "devices.json"), JSON.stringify({ version: 1, devices: devicesOf(count) }));
-  const config = `[daemon]\nhttp_port = ${await freePort()}\n[discovery]\non_start = false\ninterval_s = 0\n`;
+  const config = `[daemon]\nhttp_port = ${await freePort()}\n[discovery]\non_start = false\ninterval_s = 0\ninterfaces = ["none"]\n`;
   writeFileSync(join(folder, "config.toml"), config, { mode: 0o600 });
   return startTestDaemon({ folder, speed: 1 });
 }
