@@ -97,7 +97,7 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
         output("is-enabled", unit),
         output("show", unit, "--property=FragmentPath", "--value"),
       ]);
-      return { installed: path !== "", enabled: enabled === "enabled", running: /^(active|activating)$/.test(active) };
+      return { installed: path !== "", enabled: enabled === "enabled", running: active === "active" };
     },
     async start(changed) {
       await systemctl("daemon-reload");

@@ -177,6 +177,11 @@ describe("the command", () => {
     await service("linux", "status");
     expect(told).toContain("zapd.service is running, and not started at login\n");
     expect(told).toContain("It runs another zapd");
+    // What systemd restarts again and again does not run: a daemon that answers was started by hand.
+    answers = (line) => (line.includes("is-active") ? { out: "activating\n", status: 3 } : isEnabled(line));
+    expect(await service("linux", "status")).toBe(7);
+    expect(told).toContain("zapd.service is not running, and started at each login\n");
+    await expect(service("linux", "install")).rejects.toThrow("started by hand is running already");
     answers = () => ({});
     expect(await service("linux", "status")).toBe(7);
     expect(told).toContain("no service is installed");
