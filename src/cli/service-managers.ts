@@ -70,7 +70,7 @@ export interface Owner {
 const unit = "zapd.service";
 const printInstead = "`zapd service install --print` shows what would be installed, for another way to start programs";
 
-export function systemd(program: Program, { home, env }: Owner, run: Run): Manager {
+export function systemd(program: Program, { home, uid, env }: Owner, run: Run): Manager {
   const log = "journalctl --user -u zapd -f";
   const systemctl = (...words: string[]) => mustRun(run, log, "systemctl", "--user", ...words);
   const output = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
@@ -107,7 +107,7 @@ export function systemd(program: Program, { home, env }: Owner, run: Run): Manag
     stop: () => systemctl("disable", "--now", unit),
     forget: () => systemctl("daemon-reload"),
     async advice() {
-      const { out } = await run("loginctl", ["show-user", "--property=Linger", "--value"]);
+      const { out } = await run("loginctl", ["show-user", String(uid), "--property=Linger", "--value"]);
       if (out.trim() === "yes") return [];
       return ["It runs while you are logged in. To start it at boot: loginctl enable-linger"];
     },

@@ -94,7 +94,7 @@ describe("the command", () => {
     expect(told).toContain("loginctl enable-linger");
     expect(told).not.toContain("npm's cache");
 
-    answers = (line) => active(line) ?? (line.startsWith("loginctl") ? { out: "yes\n" } : undefined);
+    answers = (line) => active(line) ?? (line.startsWith("loginctl show-user 501 ") ? { out: "yes\n" } : undefined);
     const before = statSync(unit()).mtimeMs;
     expect(await service("linux", "install")).toBe(0);
     expect([statSync(unit()).mtimeMs, told.includes("was installed already"), told.includes("linger")]).toEqual([
