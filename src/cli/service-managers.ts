@@ -71,12 +71,13 @@ const unit = "zapd.service";
 const printInstead = "`zapd service install --print` shows what would be installed, for another way to start programs";
 
 export function systemd(program: Program, { home, uid, env }: Owner, run: Run): Manager {
+  const file = join(absolute(env["XDG_CONFIG_HOME"]) || join(home, ".config"), "systemd", "user", unit);
   const log = "journalctl --user -u zapd -f";
   const systemctl = (...words: string[]) => mustRun(run, log, "systemctl", "--user", ...words);
   const output = async (...words: string[]) => (await run("systemctl", ["--user", ...words])).out.trim();
   return {
     name: unit,
-    file: join(absolute(env["XDG_CONFIG_HOME"]) || join(home, ".config"), "systemd", "user", unit),
+    file,
     text: unitText(startable(program)),
     log,
     async ready() {
@@ -101,7 +102,8 @@ export function systemd(program: Program, { home, uid, env }: Owner, run: Run): 
     },
     async start(changed) {
       await systemctl("daemon-reload");
-      await systemctl("enable", ...(changed ? [] : ["--now"]), unit);
+      // By its path: systemd does not know an $XDG_CONFIG_HOME that only the shell has, and links the file then.
+      await systemctl("enable", ...(changed ? [] : ["--now"]), file);
       if (changed) await systemctl("restart", unit);
     },
     stop: () => systemctl("disable", "--now", unit),

@@ -88,7 +88,7 @@ describe("the command", () => {
     expect(text).toContain('ExecStart="/usr/bin/zapd" "serve"');
     expect(ran.filter((line) => /-reload|enable |start/.test(line))).toEqual([
       "systemctl --user daemon-reload",
-      "systemctl --user enable --now zapd.service",
+      `systemctl --user enable --now ${unit()}`,
     ]);
     expect(told).toContain("zapd.service is installed and running");
     expect(told).toContain("loginctl enable-linger");
