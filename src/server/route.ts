@@ -135,7 +135,7 @@ export function route<Name extends OperationName>(
       // A call to a device that ends with its caller looks like one that the device did not answer in time.
       const { aborted } = request.signal;
       publish({
-        error: aborted ? new ZapdError("internal_error", "The caller disconnected before it was done") : error,
+        error: aborted ? disconnected() : error,
       });
       throw error;
     }
@@ -276,9 +276,14 @@ export function answerError(thrown: unknown, c: Context<Env>, log: Log): Respons
 }
 
 function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
-  if (!c.req.raw.signal.aborted)
-    log.error(`${c.req.method} ${c.req.path}: ${(thrown instanceof Error && thrown.stack) || textOf(thrown)}`);
+  // The answer is still read where the call is a step of a scene: its result and its events have it.
+  if (c.req.raw.signal.aborted) return disconnected();
+  log.error(`${c.req.method} ${c.req.path}: ${(thrown instanceof Error && thrown.stack) || textOf(thrown)}`);
   return new ZapdError("internal_error", "zapd failed; its log has the details");
+}
+
+function disconnected(): ZapdError {
+  return new ZapdError("internal_error", "The caller disconnected before it was done");
 }
 
 /** 404 for an unknown path, 405 with `Allow` for a method that a known path does not take. */

@@ -6,6 +6,7 @@ import type { SceneResult, StepResult } from "../../src/api/client.ts";
 import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/roku.ts";
 import { EventStream } from "../support/event-stream.ts";
+import { until } from "../support/http-device.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
 /** The events of the sets, in order: `Den key up`. */
@@ -288,6 +289,19 @@ test.each(["a stream", "one answer"])(
     events.close();
   },
 );
+
+test("the step that a caller leaves is said to have ended for that, and not for a failure of zapd", async () => {
+  const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
+  await events.until(({ type }) => type === "heartbeat");
+  const leave = new AbortController();
+  const body = JSON.stringify({ device: "Den", steps: [{ keys: ["up", "down"], delay_ms: 60_000 }] });
+  fetch(`${daemon.url}/run`, { method: "POST", body, signal: leave.signal }).catch(() => {});
+  await until("the first key arrives", () => keys().length === 1);
+  leave.abort();
+  const error = { code: "internal_error", message: "The caller disconnected before it was done" };
+  expect(await events.until(({ type }) => type === "scene.step")).toMatchObject({ step: { status: "failed", error } });
+  events.close();
+});
 
 test("a second run for a set waits for the first, and one for another does not", async () => {
   const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
