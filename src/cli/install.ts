@@ -211,7 +211,8 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
     root = await realpath(folder);
     await walk(folder, "", [root]);
   } catch (error) {
-    throw failureFor(error, `${folder} could not be read`);
+    const { path = folder } = error as { readonly path?: string };
+    throw failureFor(error, `${path} could not be read`);
   }
   checkManifest(folder, files);
   return { files, links };

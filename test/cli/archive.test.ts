@@ -99,6 +99,10 @@ describe("what belongs into a package", () => {
     chmodSync(join(closed, "source"), 0);
     if (process.getuid?.() !== 0) expect(await message(closed)).toMatch(/could not be read \(EACCES\)/);
     chmodSync(join(closed, "source"), 0o700);
+    // A name that is not UTF-8, which only Linux allows: what is at fault is named, not the whole folder.
+    if (process.platform !== "linux") return;
+    writeFileSync(Buffer.from(`${closed}/lat\xff.png`, "latin1"), "");
+    expect(await message(closed)).toMatch(/lat.\.png could not be read \(ENOENT\)/);
   });
 });
 
