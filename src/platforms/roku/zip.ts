@@ -16,7 +16,9 @@ export interface ZipEntry {
 }
 
 const madeHint = "Give the folder instead: zapd install ./my-app";
-const nameHint = "Rename that file: no backslashes, no control characters, and not . or ..";
+const nameHint =
+  "Rename that file: a path within the package, of at most 1,024 characters, without backslashes, control characters, . and ..";
+const crowdedHint = "Leave out files that the app does not need";
 const sizeHint =
   "Remove large files that are nearly empty: the limits are 1 GiB, and 200 times the size of the archive";
 
@@ -58,7 +60,7 @@ async function findEnd(file: FileHandle, size: number) {
     if (count === 0xffff || directoryAt === 0xffffffff || directoryBytes === 0xffffffff)
       throw invalid("uses ZIP64, which no Roku accepts");
     if (count > limits.entries || directoryBytes > limits.directory)
-      throw invalid("contains more than 10,000 files, or more than 4 MiB of their names");
+      throw invalid("contains more than 10,000 files, or more than 4 MiB of their names", crowdedHint);
     if (directoryAt + directoryBytes !== endAt)
       throw invalid("is damaged: its directory is not where its end record says");
     return { count, directoryAt, directoryBytes };
