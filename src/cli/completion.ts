@@ -190,8 +190,9 @@ export async function complete(context: Context): Promise<void> {
   const current = value ?? context.words.at(-1) ?? "";
   const prefix = option ?? "";
   const found = await candidates(option ? [...line, option.slice(0, -1)] : line, current).catch(() => []);
+  if (found[0]?.word === filesWord) return context.print(filesWord);
   const lower = current.toLowerCase();
-  const fitting = found.filter(({ word }) => word === filesWord || word.toLowerCase().startsWith(lower));
+  const fitting = found.filter(({ word }) => word.toLowerCase().startsWith(lower));
   const others = found.flatMap(({ word, also }) =>
     also?.toLowerCase().startsWith(lower) ? [{ word: also, about: word }] : [],
   );
@@ -288,8 +289,8 @@ _zapd() {
   local line word
   local -a typed found
   typed=("\${(@Q)words[2,CURRENT-1]}" "\${(Q)PREFIX}")
-  for line in "\${(@f)$("\${(Q)words[1]}" __complete "\${typed[@]}" 2>/dev/null)}"; do
-    [[ $line == ${filesWord} ]] && { _files; return; }
+  for line in "\${(@f)$("\${\${(Q)words[1]}/#\\~\\//$HOME/}" __complete "\${typed[@]}" 2>/dev/null)}"; do
+    [[ $line == ${filesWord} ]] && { compset -P 1 '--*='; _files; return; }
     [[ -n $line ]] || continue
     word=\${\${line%%$'\\t'*}//\\\\/\\\\\\\\} word=\${word//:/\\\\:}
     [[ $line == *$'\\t'* ]] && word+=:\${line#*$'\\t'}
@@ -307,11 +308,13 @@ const fish = `# zapd completion for fish. Load it with: zapd completion fish | s
 function __zapd_complete
     set -l typed (commandline -opc)
     set -l current (commandline -ct | string replace -r '^(--[\\w-]+=|)["\\']' '$1' | string replace -ra '\\\\\\\\(.)' '$1')
-    set -l zapd $typed[1]
+    set -l zapd (string replace -r '^~/' ~/ -- $typed[1])
+    type -q $zapd; or return
     set -e typed[1]
     set -l found ($zapd __complete $typed "$current" 2>/dev/null)
     if test "$found[1]" = ${filesWord}
-        __fish_complete_path (commandline -ct)
+        set -l option (commandline -ct | string match -r '^--[\\w-]+=')
+        __fish_complete_path (commandline -ct | string replace -r '^--[\\w-]+=' '') | string replace -r -- '^' "$option"
     else
         printf '%s\\n' $found
     end

@@ -1,5 +1,7 @@
 /** Completion in real shells: what the Tab key leaves in the line. */
 import { describe, expect, test } from "bun:test";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { until } from "../support/http-device.ts";
 import { stageForFile } from "./stage.ts";
@@ -10,6 +12,8 @@ const stage = await stageForFile();
 await stage.daemon.api("PATCH", "/devices/Workbench", { name: odd, labels: ["bench", "bar"] });
 await stage.daemon.api("PATCH", "/devices/Bedroom", { labels: ["bar"] });
 const folder = stage.folder({ "my app.zip": "", "some dir/a": "" });
+const environment = stage.environment(folder);
+symlinkSync(Bun.which("zapd", environment) ?? "", join(environment["HOME"] ?? "", "zapd"));
 
 describe("bash", () => {
   /** What the function offers for each list of words, the last of which is being typed, as they stand in the line. */
@@ -187,7 +191,7 @@ describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, loa
       const screen = new InTerminal(command, {
         columns: 200,
         cwd: folder,
-        env: { ...stage.environment(folder), ...env },
+        env: { ...environment, ...env },
       });
       screen.type(`${load}\nprintf 'rea%s\\n' dy\n`);
       await screen.shows("ready\r\n");
@@ -195,9 +199,11 @@ describe.each(Object.entries(shells))("the Tab key in %s", (name, { command, loa
         ["zapd state Liv", "Living\\ Room "],
         ['zapd state "Liv', 'Living Room" '],
         ["zapd state 'Liv", "Living Room' "],
+        ["~/zapd state Liv", "Living\\ Room "],
         ["zapd state Kod", String.raw`Kodi${name === "zsh" ? ":" : "\\:"}\ \(den\)\ Bob\'s\ \"x\"\ \$y\\z `],
         ["zapd install my", "my\\ app.zip "],
         ["zapd install some", "some\\ dir/"],
+        ["zapd icon netflix --output=my", "my\\ app.zip "],
         ["zapd key volume-u", "volume-up "],
         ["zapd home -d label:be", name === "bash" ? "nch " : "label:bench "],
         ["zapd input hdmi1", "hdmi1 "],
@@ -230,5 +236,7 @@ test.skipIf(!fish)(`fish is offered the same${fish ? "" : " (skipped: no fish)"}
   expect(await offered("zapd home -d label:be")).toEqual(["label:bench", ""]);
   expect(await offered("zapd home -d al")).toEqual(["all", ""]);
   expect(await offered("zapd input hdmi1")).toEqual(["hdmi1", ""]);
+  expect(await offered("zapd icon netflix --output=my")).toEqual(["--output=my app.zip", ""]);
+  expect(await offered("~/zapd state liv")).toEqual(["Living Room", ""]);
   expect(await offered("zapd nonsense ")).toEqual([""]);
 });
