@@ -53,10 +53,19 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       for (const up of held.values()) up();
       held.clear();
     };
+    /** What a pointer went down on last, until the next key. */
+    let pointed: EventTarget | null = null;
     const down = (event: KeyboardEvent) => {
       // macOS reports no release of other keys while this one is down.
       if (event.metaKey) releaseAll();
-      if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey || isHandledByFocus(event)) return;
+      if (!isKeyboardOn.value || event.ctrlKey || event.metaKey || event.altKey) return;
+      // A select that was opened by a pointer and closed without a choice has the focus still. While it is open no key comes here.
+      if (pointed instanceof HTMLSelectElement && pointed === event.target && event.key !== "Tab") {
+        event.preventDefault();
+        pointed.blur();
+      }
+      pointed = null;
+      if (isHandledByFocus(event)) return;
       // Caps Lock may be on.
       const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
       const shortcut = shortcuts.find(({ on }) => on.includes(name));
@@ -89,7 +98,11 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       held.get(event.code)?.();
       held.delete(event.code);
     };
+    const point = ({ target }: Event) => {
+      pointed = target;
+    };
     const over = new AbortController();
+    addEventListener("pointerdown", point, { signal: over.signal });
     addEventListener("keydown", down, { signal: over.signal });
     addEventListener("keyup", up, { signal: over.signal });
     // Before it opens a dialog, which would give it the focus back, and after it has switched the keyboard on.
@@ -112,7 +125,7 @@ function highlightKey(key: Key, isDown: boolean): void {
 function isHandledByFocus({ key, target }: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]")) return true;
   if (!(target instanceof HTMLElement)) return false;
-  if (target.closest("input, textarea, select, [role=menu], [aria-expanded=true]")) {
+  if (target.closest("input, textarea, select:focus, [role=menu], [aria-expanded=true]")) {
     // A checkbox handles only Space.
     return !(target instanceof HTMLInputElement && target.type === "checkbox" && key !== " ");
   }

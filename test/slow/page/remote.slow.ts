@@ -460,6 +460,19 @@ describePage("the remote", (visit) => {
     await demo.api("PATCH", `/devices/${id}`, { name: "Living Room" });
   }, 60_000);
 
+  test("the select of devices, opened by the mouse and closed without a choice, leaves the keys to the set", async () => {
+    const { page } = await visit(demo.port(), { at: at("Living Room") });
+    await page.waitForSelector('select[aria-label="Device"]');
+    await listens(page);
+    await page.click('select[aria-label="Device"]');
+    await until(page, "it is open", () => document.querySelector("select:open") !== null);
+    await page.keyboard.press("Escape");
+    await until(page, "it is closed", () => document.querySelector("select:open") === null);
+    const ups = count("Living Room key up");
+    await page.keyboard.press("ArrowUp");
+    expect(await quiet("Living Room key up", ups + 1)).toBe(ups + 1);
+  }, 60_000);
+
   test("a device is switched to, and its keys go there", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     await page.waitForSelector(`select[aria-label="Device"] option[value="${demo.idOf("Workbench")}"]`);
