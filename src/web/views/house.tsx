@@ -1,7 +1,7 @@
 /** The house view: every device with its status and its main controls. */
 import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import type { Device } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
@@ -26,6 +26,8 @@ const wanted = signal("");
 
 export function House() {
   const asked = useSignal<OpenDialog | null>(null);
+  const isPointed = useSignal(false);
+  const hasFilter = useRef(false);
   const look = useTask(async () => {
     const { length } = (await call("discoverDevices")).devices;
     announce(
@@ -39,9 +41,11 @@ export function House() {
     if (asked.peek() === open) asked.value = null;
   };
   if (connection.value === "connecting") return <h1 class="loading">Loading …</h1>;
-  const hasFilter = all.length >= minFilterDevices;
+  const isMany = all.length >= minFilterDevices;
+  // The filter moves the list. A pointer over the list would press another device, so the filter waits until it has left.
+  if (hasFilter.current !== isMany && !isPointed.value) hasFilter.current = isMany;
   // What was typed does not outlive its field.
-  const shown = hasFilter ? filtered(all, wanted.value) : all;
+  const shown = hasFilter.current ? filtered(all, wanted.value) : all;
   const lookAgainButton = (
     <Button
       label={look.isBusy.value ? "Looking …" : "Look again"}
@@ -60,7 +64,7 @@ export function House() {
           <LastRefusal failure={look.failure} />
         </Empty>
       )}
-      {hasFilter && (
+      {hasFilter.current && (
         <div class="house-filter">
           <Field
             label="Filter by name, model or label"
@@ -71,18 +75,27 @@ export function House() {
           />
         </div>
       )}
-      <HouseList
-        entries={shown}
-        row={(entry) => (
-          <Row
-            key={entry.id}
-            entry={entry}
-            openDialog={(what) => {
-              asked.value = { what, entry };
-            }}
-          />
-        )}
-      />
+      <div
+        onPointerEnter={() => {
+          isPointed.value = true;
+        }}
+        onPointerLeave={() => {
+          isPointed.value = false;
+        }}
+      >
+        <HouseList
+          entries={shown}
+          row={(entry) => (
+            <Row
+              key={entry.id}
+              entry={entry}
+              openDialog={(what) => {
+                asked.value = { what, entry };
+              }}
+            />
+          )}
+        />
+      </div>
       {all.length > 0 && shown.length === 0 && (
         <p class="muted house-none">None of the {all.length} devices matches by name, model or label.</p>
       )}

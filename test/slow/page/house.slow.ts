@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
 import { type Looking, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
-import { demoFor, describePage, startDaemonThatKnows } from "./stage.ts";
+import { demoFor, describePage, listens, startDaemonThatKnows } from "./stage.ts";
 
 describePage("the house", (visitAt) => {
   const demo = demoFor();
@@ -185,6 +185,30 @@ describePage("the house", (visitAt) => {
     await api("POST", "/devices/Attic/join", { with: (await idsOf()).find((id) => !before.includes(id)) });
     await shows(page, "Bedroom");
     expect(await page.$(".house-filter")).toBeNull();
+  }, 60_000);
+
+  test("the filter comes and goes while no pointer is over the devices: what it would press stays under it", async () => {
+    const { page } = await visit();
+    const ids = (await api("GET", "/devices")).map(({ id }: { id: string }) => id) as string[];
+    const button = await page.waitForSelector('[aria-label="More for Bedroom"]');
+    await button?.hover();
+    const top = async () => (await button?.boundingBox())?.y;
+    const before = await top();
+    await api("POST", "/devices/Attic/split", { platform: (await api("GET", "/devices/Attic")).platforms.at(-1) });
+    await until(page, "there are nine", () => document.querySelectorAll(".set").length === 9);
+    await listens(page);
+    expect(await top()).toBe(before);
+    await page.mouse.move(5, 5);
+    await page.waitForSelector(".house-filter");
+    await button?.hover();
+    const after = await top();
+    const added = (await api("GET", "/devices")).find(({ id }: { id: string }) => !ids.includes(id));
+    await api("POST", "/devices/Attic/join", { with: added.id });
+    await until(page, "there are eight", () => document.querySelectorAll(".set").length === 8);
+    await listens(page);
+    expect(await top()).toBe(after);
+    await page.mouse.move(5, 5);
+    await until(page, "it is gone", () => document.querySelector(".house-filter") === null);
   }, 60_000);
 
   test("of the menu of the last device all is in sight; whoever comes back finds the place where the house was left", async () => {
