@@ -57,9 +57,11 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
     failure.value = null;
     try {
       const answer = await call("pairDevice", { id, body });
-      updateDevice(answer.device);
-      if (answer.step === undefined) finished();
-      else waiting.value = answer;
+      if (answer.step !== undefined) waiting.value = answer;
+      else {
+        updateDevice(answer.device);
+        finished();
+      }
     } catch (error) {
       failed(failureOf(error));
     } finally {
@@ -89,10 +91,11 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   const startedAfter = useRef(events.peek()[0]?.id);
   const news = pairingEventOf(id, startedAfter.current);
   useEffect(() => {
-    // While a request of this dialog is under way, its response decides.
-    if (news === undefined || isBusy.peek()) return;
-    if (news.status === "paired") finished();
-    else if (waiting.peek() !== null && news.status === "failed" && news.reason !== "wrong") {
+    // While a request of this dialog is under way, its response decides. The one that begins may come after the device accepted.
+    if (news?.status === "paired" && !isBusy.value) finished();
+  }, [news?.id, isBusy.value]);
+  useEffect(() => {
+    if (waiting.peek() !== null && !isBusy.peek() && news?.status === "failed" && news.reason !== "wrong") {
       const reason = (news.reason ?? null) as PairingReason | null;
       failed({ code: "pairing_failed", message: `${name} was not paired`, hint: null, reason });
     }

@@ -93,6 +93,35 @@ describePage("pairing", (visit) => {
       expect(set.typed).toEqual(["314159", "271828"]);
     }, 60_000);
 
+    test("a prompt that is accepted before the page has the answer that there is one", async () => {
+      const set = new AskingSet("confirm", "");
+      const name = `Set ${++made}`;
+      const id = await house.add(name, set);
+      const { page } = await visit(Number(new URL(house.url).port), {
+        at: `/remote/${id}`,
+        opened: (page) =>
+          void page.evaluateOnNewDocument(() => {
+            const ask = fetch;
+            const isLate = new Promise((resolve) => Object.assign(globalThis, { hand: resolve }));
+            globalThis.fetch = (async (address: string, init: RequestInit) => {
+              const answer = await ask(address, init);
+              if (!address.endsWith("/pair") || init.method !== "POST") return answer;
+              Object.assign(globalThis, { isThere: true });
+              await isLate;
+              return answer;
+            }) as typeof fetch;
+          }),
+      });
+      await pressNamed(page, `Pair ${name}`);
+      await until(page, "it has been asked", () => "isThere" in globalThis);
+      set.answer(true);
+      await until(page, "it is in", () => !document.body.innerText.includes("must be paired first"));
+      await page.evaluate(() => (globalThis as unknown as { hand(): void }).hand());
+      await isClosed(page);
+      await shows(page, `${name} is paired`);
+      expect(await page.evaluate(() => document.body.innerText)).not.toContain("must be paired first");
+    }, 60_000);
+
     test("a prompt: given up it is taken from the screen; in two tabs at once it is one; accepted, both are in", async () => {
       const set = new AskingSet("confirm", "");
       const first = await asked(set);
