@@ -26,5 +26,7 @@ export async function keys(context: Context): Promise<void> {
 
 export async function text(context: Context): Promise<void> {
   if (context.words.join("") === "") throw new UsageError("which text?");
+  // Stands for bytes that are not.
+  if (/\ufffd/.test(context.words.join())) throw new UsageError("the text is not UTF-8");
   await pressKey(context, `literal:${context.words.join(" ")}`);
 }
