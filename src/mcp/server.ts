@@ -86,7 +86,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
       api: clientOf(context),
       signal,
       openPackage,
-      answerTo: (question) => answerIn(inputResponses?.[question]),
+      answerTo: (question) => answerIn(inputResponses?.[question], question),
       canAsk: canAsk(declared),
     };
     try {
@@ -172,11 +172,11 @@ function questionOf({ key, message, field }: Question) {
   });
 }
 
-/** The answer of a person, from the one field of the question; `null` where they declined. */
-function answerIn(response: unknown): string | boolean | null | undefined {
+/** The answer of a person, from the one field of the question, which has its name; `null` where they declined. */
+function answerIn(response: unknown, question: string): string | boolean | null | undefined {
   if (response === undefined) return undefined;
   if (!isObject(response) || response["action"] !== "accept" || !isObject(response["content"])) return null;
-  const [value] = Object.values(response["content"]);
+  const value = response["content"][question];
   return typeof value === "string" || typeof value === "boolean" ? value : null;
 }
 

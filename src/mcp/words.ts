@@ -25,6 +25,6 @@ export function outcome(done: string, confirmed: boolean | null, { name }: Devic
     false: "The device accepted the command, but does not show the effect yet",
     null: "Whether the command had its effect cannot be read from the device",
   }[`${confirmed}`];
-  const now = after ? ` Now: ${name} ${stateWords(after)}.` : " Its state could not be read afterwards.";
+  const now = after ? ` Now: ${name} ${stateWords(after)}.` : " Its state was not read afterwards.";
   return printable(`${done}. ${seen}.${now}`);
 }

@@ -245,6 +245,10 @@ describe.each(editions)("a client of %s", (edition) => {
     const kept = await agent.call("set_power", off);
     expect(asked).toEqual(["Turn off 2 devices (Kitchen, Study)?"]);
     expect([kept.structuredContent.confirmed, kitchen.state.power]).toEqual([false, "on"]);
+    // A yes to something else that a client asks in the same form.
+    person = () => ({ action: "accept", content: { remember: true, off: false } });
+    await agent.call("set_power", off);
+    expect(kitchen.state.power).toBe("on");
     person = () => ({ action: "accept", content: { off: true } });
     const done = await agent.call("set_power", off);
     expect(done.structuredContent).toMatchObject({
