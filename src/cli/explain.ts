@@ -98,7 +98,7 @@ const indent = " ".repeat("zapd: ".length);
 
 /** Codes whose messages do not begin with the name of a device: their first letter can be made small. */
 const impersonal =
-  /^(device_(not_found|name_taken)|default_|group_|scene_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_)/;
+  /^(device_(not_found|name_taken)|default_|group_|scene_|too_many_|invalid_|dev_password_|not_found|method_|payload_|storage_|broker_|config_)/;
 
 /** The text for people: the message (which may have several lines), "did you mean" behind it, the hint below; wrapped at `width`. */
 export function failureText(

@@ -32,6 +32,12 @@ test("a set of unknown power is not said to answer", () => {
   expect(line({ power: "on" })).toBe("lab/Left is on · home");
 });
 
+test("a broker that cannot be reached is told of as other failures are", async () => {
+  const env = { PATH: process.env["PATH"], NO_COLOR: "1" };
+  const { stderr, status } = await runZapd(["fleet", "ls", "--broker", "mqtt://127.0.0.1:1"], { env });
+  expect([status, stderr]).toEqual([4, expect.stringMatching(/^zapd: the broker at mqtt:.*127\.0\.0\.1:1 cannot be/)]);
+});
+
 test("a negative number among the words stays in its place", () => {
   const options = { device: { type: "string", short: "d" } } as const;
   const { positionals, values } = parseWords("run notify -15 -d all is -5 today -- -3".split(" "), options, true);
