@@ -51,12 +51,15 @@ function pairOf(word: string): [string, string] {
   return [word.slice(0, at), word.slice(at + 1)];
 }
 
+/** What `zapd launch` takes stays whole while something else can be left out. */
+const uncutIdWidth = 20;
+
 function appTable(all: readonly App[], width: number): string {
   const columns = [
     { title: "APP", shrinkOrder: 0 },
-    { title: "ID", shrinkOrder: 2 },
-    { title: "TYPE" },
-    { title: "VERSION", shrinkOrder: 1 },
+    { title: "ID", shrinkOrder: 2, keptWidth: uncutIdWidth },
+    { title: "TYPE", dropOrder: 0 },
+    { title: "VERSION", shrinkOrder: 1, dropOrder: 1 },
   ];
   const rows = all.map((app) => [app.installed ? app.name : `${app.name} (gone)`, app.id, app.type, app.version ?? ""]);
   return table(columns, rows, width);

@@ -60,6 +60,13 @@ describe("width", () => {
     await stage.reset();
   });
 
+  test("at 40 columns the id of an app is whole: its version is left out, and its name is shortened", async () => {
+    const lines = await shown(["apps"], { columns: 40 });
+    expect(lines[0]).toMatch(/^APP +ID +TYPE$/);
+    expect(lines.join("\n")).toMatch(/^The Roku \w+… +the-roku-channel +app$/m);
+    for (const line of lines) expect(columnsOf(line)).toBeLessThanOrEqual(40);
+  });
+
   test.each(["inputs", "channels", "lease list"])("%s fits: what is long is shortened", async (words) => {
     const entry = {
       id: "4_107_7_7_28_10301_2".repeat(2),
