@@ -31,8 +31,12 @@ export function describeIssue(issues: readonly z.core.$ZodIssue[]): string {
 /** One issue, as a predicate. */
 export function reasonOf(issue: z.core.$ZodIssue): string {
   switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined ? "is missing" : `must be ${typeWords[issue.expected] ?? issue.expected}`;
+    case "invalid_type": {
+      if (issue.input === undefined) return "is missing";
+      // As of a name that comes twice in a query.
+      const notList = Array.isArray(issue.input) ? ", not a list" : "";
+      return `must be ${typeWords[issue.expected] ?? issue.expected}${notList}`;
+    }
     case "too_small":
       return bound("at least", Number(issue.minimum), issue.origin);
     case "too_big":

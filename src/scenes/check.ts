@@ -321,7 +321,7 @@ class Check {
     const [first] = lacking;
     if (!first || (onError === "continue" && lacking.length < devices.length)) return;
     const others = lacking.length > 1 ? ` (and ${lacking.length - 1} more like it)` : "";
-    const among = devices.length > 1 ? '. Or skip those that cannot: on_error = "continue"' : "";
+    const among = devices.length > 1 ? `. Or skip those that cannot: ${this.#example("on_error", "continue")}` : "";
     this.#report(path, first.message + others, (first.hint ?? "Use a device that can") + among);
   }
 

@@ -269,6 +269,8 @@ describe("waiting", () => {
     expect([status, body.data.matched, body.data.state.app.id]).toEqual([200, false, "youtube"]);
     const refused = await daemon.api("GET", `/devices/${id}/state?wait_for=app:x&timeout_ms=60001`);
     expect(refused.body.error.code).toBe("invalid_payload");
+    const twice = await daemon.api("GET", `/devices/${id}/state?wait_for=app:x&timeout_ms=30&timeout_ms=40`);
+    expect(twice.body.error.message).toBe("The request is not valid: timeout_ms must be a string, not a list");
   });
 });
 

@@ -521,7 +521,7 @@ describe("files", () => {
     expect(hints[4]).toBe("Leave it out: this step has key");
     expect(hints[5]).toBe("Leave it out: set it on the steps that use devices");
     expect([hints.at(-4).split(":")[0], hints.at(-3)]).toEqual(["The keys are", "Leave it out"]);
-    expect(hints[9]).toEndWith('. Or skip those that cannot: on_error = "continue"');
+    expect(hints[9]).toEndWith('. Or skip those that cannot: "on_error": "continue"');
   });
 
   test("mistakes are in the order of the lines, at most fifty, and none is told twice", async () => {
