@@ -1,6 +1,40 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Entry, setVolume } from "../store.ts";
 
+/** A finger that has moved so far moves along the slider, or across it to scroll. */
+const decidedPx = 10;
+
+/**
+ * What a finger does on a slider, which goes where it is touched. `cancel` is called when the finger scrolls: then browsers
+ * cancel the touch, but Firefox does not scroll and goes on moving the slider.
+ */
+export function useFinger(cancel: () => void) {
+  const from = useRef({ x: 0, y: 0 });
+  const way = useRef<"unknown" | "along" | "across">("along");
+  return {
+    way,
+    on: {
+      onPointerDown({ pointerType, clientX: x, clientY: y }: PointerEvent) {
+        from.current = { x, y };
+        way.current = pointerType === "touch" ? "unknown" : "along";
+      },
+      onPointerMove({ clientX, clientY }: PointerEvent) {
+        const x = Math.abs(clientX - from.current.x);
+        const y = Math.abs(clientY - from.current.y);
+        if (way.current !== "unknown" || Math.max(x, y) < decidedPx) return;
+        way.current = x < y ? "across" : "along";
+        if (x < y) cancel();
+      },
+      onPointerCancel: cancel,
+      // Firefox moves the slider once more with the end of the touch, which comes next.
+      onLostPointerCapture: () =>
+        void setTimeout(() => {
+          way.current = "along";
+        }),
+    },
+  };
+}
+
 interface VolumeSliderProps {
   readonly entry: Entry;
   /** Its accessible name. */
@@ -22,8 +56,12 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
   const settle = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const pendingMoves = useRef(0);
   const last = useRef({ at: 0, wanted: null as number | null });
-  /** Whether a finger has just touched it, and may only be about to scroll. */
-  const isTouched = useRef(false);
+  const finger = useFinger(() => {
+    clearTimeout(timer.current);
+    timer.current = undefined;
+    last.current.wanted = null;
+    setMovedTo(null);
+  });
   const send = () => {
     timer.current = undefined;
     const { wanted } = last.current;
@@ -43,8 +81,8 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
   const move = (wanted: number) => {
     setMovedTo(wanted);
     last.current.wanted = wanted;
-    if (!isTouched.current) sendThrottled();
-    isTouched.current = false;
+    // A finger sets that level once it moves on or goes.
+    if (finger.way.current !== "unknown") sendThrottled();
   };
   const sendThrottled = () => {
     const wait = last.current.at + throttleMs - performance.now();
@@ -70,18 +108,11 @@ export function VolumeSlider({ entry, label, level, isMuted }: VolumeSliderProps
       max={100}
       value={shown}
       style={{ "--part": `${shown}%` }}
-      // A finger moves it where it touches it. It sets that level once it moves on or goes, but not when it scrolls: then the
-      // browser cancels the touch.
-      onPointerDown={({ pointerType }) => {
-        isTouched.current = pointerType === "touch";
+      {...finger.on}
+      onInput={({ currentTarget }) => {
+        if (finger.way.current === "across") currentTarget.value = String(shown);
+        else move(currentTarget.valueAsNumber);
       }}
-      onPointerCancel={() => {
-        clearTimeout(timer.current);
-        timer.current = undefined;
-        last.current.wanted = null;
-        setMovedTo(null);
-      }}
-      onInput={(event) => move(event.currentTarget.valueAsNumber)}
       onChange={sendThrottled}
     />
   );

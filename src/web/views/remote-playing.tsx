@@ -6,6 +6,7 @@ import { addressOf, call } from "../calls.ts";
 import { applyPlayback, command, type Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
+import { useFinger } from "../ui/slider.tsx";
 import { formatDuration, playingOf, positionOf } from "../words.ts";
 
 type Playback = NonNullable<State["playback"]>;
@@ -89,6 +90,9 @@ function Position({
   const now = useNow(500, playback.status === "playing");
   const wanted = useSignal<number | null>(null);
   const isSeeking = useRef(false);
+  const finger = useFinger(() => {
+    wanted.value = null;
+  });
   const position = wanted.value ?? positionOf(playback, now);
   const { duration_ms: duration } = playback;
   if (position === null) return playback.live === true ? <p class="muted">live</p> : null;
@@ -121,12 +125,10 @@ function Position({
           step={1_000}
           value={position}
           style={part}
-          onInput={(event) => {
-            wanted.value = event.currentTarget.valueAsNumber;
-          }}
-          // A finger moves it where it touches it; when it scrolls, the browser cancels the touch.
-          onPointerCancel={() => {
-            wanted.value = null;
+          {...finger.on}
+          onInput={({ currentTarget }) => {
+            if (finger.way.current === "across") currentTarget.value = String(position);
+            else wanted.value = currentTarget.valueAsNumber;
           }}
           onChange={() => void seek()}
           // There is no change if it is moved back to where it was, although it has played on meanwhile.

@@ -314,6 +314,56 @@ describePage("the remote", (visit) => {
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
   }, 60_000);
 
+  test("a finger that scrolls over a slider moves nothing in Firefox, which does not scroll and goes on moving the slider", async () => {
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    await api("POST", "/devices/Cinema/playback", { do: "pause" });
+    const { page } = await visit(demo.port(), { at: at("Cinema") });
+    const sent: string[] = [];
+    page.on("request", (request) => void (request.method() === "POST" && sent.push(request.url())));
+    /** The events of a finger in the order of Firefox, and where the slider is before and after. */
+    const drag = (label: string, right: number, down: number) =>
+      page.$eval(
+        `.slider[aria-label="${label}"]`,
+        async (own, right, down) => {
+          const slider = own as HTMLInputElement;
+          const before = slider.value;
+          const to = String(Math.round(0.8 * Number(slider.max)));
+          const point = (type: string, clientX: number, clientY: number) =>
+            slider.dispatchEvent(new PointerEvent(type, { pointerType: "touch", clientX, clientY, bubbles: true }));
+          const input = () => {
+            slider.value = to;
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+          };
+          point("pointerdown", 0, 0);
+          input();
+          for (let step = 1; step <= 10; step++) {
+            point("pointermove", (right * step) / 10, (down * step) / 10);
+            input();
+          }
+          point("pointerup", right, down);
+          point("lostpointercapture", right, down);
+          input();
+          slider.dispatchEvent(new Event("change", { bubbles: true }));
+          await new Promise((done) => setTimeout(done, 500));
+          return { before, after: slider.value, to };
+        },
+        right,
+        down,
+      );
+    await page.waitForSelector('.slider[aria-label="Position"]');
+    for (const label of ["Position", "Volume"]) {
+      const { before, after } = await drag(label, 4, -120);
+      expect(after).toBe(before);
+    }
+    expect(sent).toEqual([]);
+    for (const label of ["Position", "Volume"]) {
+      const { after, to } = await drag(label, 120, 4);
+      expect(after).toBe(to);
+    }
+    expect(sent.length).toBeGreaterThan(1);
+    await api("POST", "/devices/Cinema/playback", { do: "stop" });
+  }, 60_000);
+
   test.each([1280, 320])(
     "keys stay under the finger when something plays and when the set refuses, at %d px",
     async (width) => {
