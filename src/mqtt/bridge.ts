@@ -113,8 +113,8 @@ export class Bridge {
   }
 
   /**
-   * Publishes that the site is offline, and disconnects. Clears all retained documents where the `next` settings have other
-   * topics at the same broker.
+   * Publishes that the site is offline, and disconnects. Where the `next` settings have other topics at the same broker, clears
+   * all retained documents but those that they replace.
    */
   async stop(next?: MqttSettings): Promise<void> {
     const { url, site, prefix } = this.#options.settings;
@@ -122,7 +122,9 @@ export class Bridge {
     const bus = this.#bus;
     this.#bus = undefined;
     if (bus) {
-      const cleared = renamed ? this.#retained.clear(bus) : Promise.resolve();
+      // Home Assistant forgets what its user has set there, such as the area, of a device whose payload is cleared.
+      const keeps = (topic: string) => next?.home_assistant === true && isDiscoveryTopic(topic);
+      const cleared = renamed ? this.#retained.clear(bus, keeps) : Promise.resolve();
       const published = bus.publish(this.#topics.status, renamed ? "" : this.#offline, { retain: true, qos: 1 });
       await Promise.race([Promise.allSettled([cleared, published]), sleep(farewellMs, this.#closing.signal)]);
     }

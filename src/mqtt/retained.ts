@@ -111,10 +111,10 @@ export class RetainedDocuments {
     }
   }
 
-  /** Clears every document at the broker. */
-  async clear(bus: Bus): Promise<void> {
+  /** Clears every document at the broker but those that it `keeps`. */
+  async clear(bus: Bus, keeps: (topic: string) => boolean): Promise<void> {
     this.detach();
-    const topics = [...this.#published.keys()];
+    const topics = [...this.#published.keys()].filter((topic) => !keeps(topic));
     await Promise.all(topics.map((topic) => bus.publish(topic, "", { retain: true, qos: 1 })));
   }
 

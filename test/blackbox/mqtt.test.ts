@@ -233,12 +233,23 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     });
   });
 
-  test("a site that is renamed leaves nothing retained", async () => {
+  test("a site that is renamed leaves nothing retained, and its devices stay in Home Assistant", async () => {
+    const discovery = (site: string) =>
+      ears.until(
+        ({ topic, json }) =>
+          topic === `homeassistant/device/${id}/config` && json?.availability_topic === `zapd/1/${site}/status`,
+      );
+    await daemon.api("PATCH", "/config", { "mqtt.home_assistant": true });
+    await discovery("lab");
     await daemon.api("PATCH", "/config", { "mqtt.site": "lab2" });
     for (const gone of [`${base}/status`, at(""), at("/state")])
       await ears.until(({ topic, text }) => topic === gone && text === "");
     await ears.until(({ topic, json }) => topic === "zapd/1/lab2/status" && json.online === true);
     await ears.until(({ topic }) => topic === `zapd/1/lab2/devices/${id}`);
+    await discovery("lab2");
+    expect(ears.all.filter(({ topic, text }) => topic.startsWith("homeassistant/") && text === "")).toEqual([]);
+    await daemon.api("PATCH", "/config", { "mqtt.home_assistant": false });
+    await ears.until(({ topic, text }) => topic === `homeassistant/device/${id}/config` && text === "");
     // A will would be retained.
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
   });
