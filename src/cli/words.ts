@@ -1,12 +1,15 @@
 /** Parses the words of commands: options, verbs, durations. */
 import { parseArgs } from "node:util";
 import { nearest } from "../system/nearest.ts";
+import { commands } from "./commands.ts";
 import { common, type Option, type Parsed } from "./context.ts";
 import { UsageError } from "./failure.ts";
 
-/** Where the command stands behind options of every command; behind the last word where there is none. */
+/** Where the command stands behind options, which may be its own; behind the last word where there is none. */
 export function commandIndex(given: readonly string[]): number {
-  const { tokens } = parseArgs({ args: [...given], options: common, strict: false, tokens: true });
+  const own = Object.values(commands).map(({ options }) => options);
+  const options: Record<string, Option> = Object.assign({}, ...own, common);
+  const { tokens } = parseArgs({ args: [...given], options, strict: false, tokens: true });
   const isCommand = /^(-h|--help|--version)$/;
   const found = tokens.find(({ kind, index }) => kind === "positional" || isCommand.test(given[index] ?? ""));
   return found?.index ?? given.length;
