@@ -1,5 +1,7 @@
 /** The shell: the bar, the current view, and the notice that the daemon cannot be followed. */
+import { useSignalEffect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { call } from "./calls.ts";
 import { focusTitle, houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
@@ -7,7 +9,21 @@ import { Notice } from "./ui/notice.tsx";
 import { Toast } from "./ui/status.tsx";
 import { views } from "./views/index.ts";
 
+/** The version of the daemon that this script came from, once it is known. */
+let ownVersion: string | undefined;
+
+/** Loads the page anew if the daemon that is back is of another version, with a script of its own. */
+async function reloadIfReplaced(): Promise<void> {
+  const { version } = await call("health");
+  ownVersion ??= version;
+  if (version !== ownVersion) location.reload();
+}
+
 export function App() {
+  useSignalEffect(() => {
+    // What cannot be asked now is asked when it is back the next time.
+    if (connection.value === "live") reloadIfReplaced().catch(() => {});
+  });
   const { view, id } = route.value;
   const shown = views.find(({ path }) => path === view);
   const name = entryOf(id)?.device.value.name;

@@ -264,6 +264,36 @@ describePage("a tab that opens while none leads", (visit) => {
     }, 60_000);
 });
 
+describePage("a daemon of another version that comes back", (visit) => {
+  test("is shown by its own page", async () => {
+    await using daemon = await startDaemonThatKnows(1);
+    const { page } = await visit(daemon.port, {
+      opened: (page) =>
+        void page.evaluateOnNewDocument(() => {
+          const ask = fetch;
+          globalThis.fetch = (async (address: string, init: RequestInit) => {
+            if (!address.endsWith("/health")) return ask(address, init);
+            Object.assign(globalThis, { hasAsked: true });
+            return Response.json({ ok: true, data: { version: sessionStorage.getItem("version") ?? "1.0.0" } });
+          }) as typeof fetch;
+        }),
+    });
+    await shows(page, "TV 0");
+    await until(page, "it knows the version", () => "hasAsked" in globalThis);
+    await daemon.stop();
+    await shows(page, "zapd does not answer");
+    await page.evaluate(() => {
+      sessionStorage.setItem("version", "1.0.1");
+      Object.assign(globalThis, { isOld: true });
+    });
+    await using _again = await startTestDaemon({ folder: daemon.folder, speed: 1 });
+    await until(page, "it is loaded anew", () => !("isOld" in globalThis));
+    await shows(page, "TV 0");
+    // Before its daemon.
+    await page.close();
+  }, 60_000);
+});
+
 describePage("a browser's six connections", (visit) => {
   /** The page of eight TVs; what it sends waits for an answer of this test. */
   const visitHeld = async (daemon: TestDaemon) => {
