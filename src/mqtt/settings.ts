@@ -68,7 +68,8 @@ export function caOf({ ca }: MqttSettings): string | undefined {
  */
 function passwordIn(file: string): string {
   const setting = "mqtt.password_file";
-  const password = readFile(file, setting, true).replace(/\r?\n$/, "");
+  // Editors of Windows begin a file with a mark of its encoding.
+  const password = readFile(file, setting, true).replace(/^\ufeff|\r?\n$/g, "");
   // On macOS a file is found by its name in other letters, too.
   const name = basename(followLinks(file).path).toLowerCase();
   if (!/\p{Cc}/u.test(password) && name !== mcpTokenFile) return password;
@@ -89,7 +90,8 @@ function readFile(file: string, setting: string, secret: boolean): string {
     });
   } catch (error) {
     const hint = error instanceof ZapdError ? error.hint : undefined;
-    throw new BusError("settings", `The file of ${setting} cannot be used: ${textOf(error)}`, { hint, cause: error });
+    const reason = error instanceof TypeError ? "it is not UTF-8" : textOf(error);
+    throw new BusError("settings", `The file of ${setting} cannot be used: ${reason}`, { hint, cause: error });
   }
   if (text === null)
     throw new BusError("settings", `The file of ${setting}, ${file}, does not exist`, {

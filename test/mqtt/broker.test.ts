@@ -97,8 +97,12 @@ describe("files of the settings", () => {
         message: `The file of mqtt.password_file, ${path}, is not one of a password alone`,
       });
     }
-    writeFileSync(path, "open sesame\r\n");
-    expect(why(given)).toMatchObject({ password: "open sesame" });
+    for (const text of ["open sesame\r\n", "\ufeffopen sesame\n"]) {
+      writeFileSync(path, text);
+      expect(why(given)).toMatchObject({ password: "open sesame" });
+    }
+    writeFileSync(path, Buffer.from("\ufeffopen sesame\n", "utf16le"));
+    expect(why(given)).toMatchObject({ message: "The file of mqtt.password_file cannot be used: it is not UTF-8" });
     const token = join(folder, "mcp.token");
     writeFileSync(token, `${"t".repeat(43)}\n`, { mode: 0o600 });
     symlinkSync(token, join(folder, "link"));
