@@ -13,7 +13,7 @@ type Schema = z.core.JSONSchema.BaseSchema;
 
 const about = `zapd is one local daemon that knows every TV and media player in the house. Scripts, dashboards, developers of TV apps and agents control them in the same way, whatever the brand.
 
-**Envelope.** Everything below \`/v1\` answers \`{"ok": true, "data": …}\` or \`{"ok": false, "error": {"code", "message", "hint"?}}\`, unknown routes (404 \`not_found\`) and wrong methods (405 \`method_not_allowed\`, with \`Allow\`) included. Branch on \`code\`: codes are stable, while \`message\` and \`hint\` are for people. Absent facts are \`null\`, never missing. Fields may be added within v1: ignore those you do not know. HEAD answers like GET, without a body. Times are ISO 8601 in UTC.
+**Envelope.** Everything below \`/v1\` answers \`{"ok": true, "data": …}\` or \`{"ok": false, "error": {"code", "message", "hint"?}}\`, unknown routes (404 \`not_found\`) and wrong methods (405 \`method_not_allowed\`, with \`Allow\`) included. Branch on \`code\`: codes are stable, while \`message\` and \`hint\` are for people. Absent facts are \`null\`, never missing. Fields may be added within v1: ignore those you do not know. HEAD answers like GET, without a body; it fetches no picture and begins no stream. Times are ISO 8601 in UTC.
 
 **Devices.** \`{id}\` is a device's UUID, its name, or \`default\`. Commands to one device run one at a time, in order of arrival; reads never wait behind them.
 
