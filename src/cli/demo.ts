@@ -58,7 +58,10 @@ async function run(context: Context, port: number): Promise<number> {
     for (const [at, set] of sets.entries()) running.push(await startSet(set, `127.0.0.${at + 2}`));
     const config = join(folder, "config.toml");
     writeFileSync(config, configOf(port), { mode: 0o600 });
-    const otherPort = `Choose a free one, such as zapd demo --port ${port < 65_535 ? port + 1 : port - 1}`;
+    // Two demos would find each other's sets, which claim to be the same.
+    const otherPort = (await runningDaemons()).some(({ kind }) => kind === "demo")
+      ? "Use the demo that runs already"
+      : `Choose a free one, such as zapd demo --port ${port < 65_535 ? port + 1 : port - 1}`;
     const state = join(folder, "state");
     const page = !context.flag("no-page");
     const daemon = await start(log, () => startDaemon({ config, state, log, page, otherPort }));

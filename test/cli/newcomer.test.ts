@@ -152,6 +152,16 @@ process.exit(exitCode);`;
   ]);
 });
 
+test.skipIf(inOwnNetwork === null)(
+  "a second demo, which would spoil the first, is not sent to another port",
+  async () => {
+    const twice = `"$@" demo >said & until grep -q Ctrl-C said; do sleep 0.05; done; "$@" demo; kill $!; wait`;
+    const [unshare = "", ...words] = inOwnNetwork ?? [];
+    const { stderr } = await home.run(unshare, [...words, "sh", "-c", twice, "sh", ...programWords()], home.folder);
+    expect(stderr).toContain("Use the demo that runs already, or end the program that uses this one\n");
+  },
+);
+
 test("a demo that lacks a folder for its files, or files that it may open, says what gives it them", async () => {
   const demo = async (prepare: string) => {
     const { status, stderr } = await home.run("sh", ["-c", `${prepare}; exec "$@" demo`, "sh", ...programWords()]);
