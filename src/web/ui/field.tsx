@@ -20,6 +20,12 @@ interface FieldProps {
   readonly maxLength?: number;
 }
 
+/**
+ * Whether an input method takes the key itself. In Safari the key that ends a composition comes after its end, and only
+ * `keyCode` tells (WebKit bug 165004).
+ */
+export const isComposing = ({ isComposing, keyCode }: KeyboardEvent): boolean => isComposing || keyCode === 229;
+
 /** A text field with a label and a note. */
 export function Field({
   label,

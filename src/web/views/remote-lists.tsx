@@ -5,6 +5,7 @@ import type { Result } from "../../api/client.ts";
 import type { App, Device } from "../../api/client-types.ts";
 import { addressOf, call } from "../calls.ts";
 import { command, connection, type Entry, events } from "../store.ts";
+import { isComposing } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { useTask } from "../ui/task.ts";
@@ -265,8 +266,7 @@ function SearchableList<Item>({
                 wanted.value = event.currentTarget.value;
               }}
               onKeyDown={(event) => {
-                // An input method handles these keys itself.
-                if (event.isComposing) return;
+                if (isComposing(event)) return;
                 // Enter chooses the first match.
                 if (event.key === "Enter") {
                   const first = wanted.value.trim() === "" ? null : list.current?.querySelector("button");

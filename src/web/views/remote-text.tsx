@@ -5,6 +5,7 @@ import { pressLimits } from "../../api/limits.ts";
 import { Typing, typeText } from "../holding.ts";
 import type { Entry } from "../store.ts";
 import { Button } from "../ui/button.tsx";
+import { isComposing } from "../ui/field.tsx";
 import { countOf, withheldHint } from "../words.ts";
 import { Withheld } from "./remote-keys.tsx";
 
@@ -34,7 +35,7 @@ export function Text({ entry }: { readonly entry: Entry }) {
   const direct = (event: KeyboardEvent) => {
     // Phone keyboards report no key names and compose everything; their input is sent as it arrives.
     isNameless.current = event.key === "Unidentified";
-    if (event.isComposing) return;
+    if (isComposing(event)) return;
     if (event.key === "Enter") {
       if (!event.repeat) typing.current?.type("\n");
     } else if ([...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey)
