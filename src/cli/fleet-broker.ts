@@ -66,9 +66,14 @@ export async function openFleet(context: Context, states: boolean): Promise<Open
 
 async function settingsOf(context: Context): Promise<MqttSettings> {
   let mqtt = settingsIn(configPath(process.env, context.option("config")));
-  const isGiven = context.option("broker") ?? context.option("config") ?? process.env["ZAPD_CONFIG"];
+  const broker = context.option("broker");
+  const isGiven = broker ?? context.option("config") ?? process.env["ZAPD_CONFIG"];
   // `zapd config set` writes the config of the daemon that runs, which may not be at the usual place.
   if (mqtt.url === "" && isGiven === undefined) mqtt = settingsIn((await locateDaemon(context)).configFile);
+  // The login of the config is for its own broker.
+  const own = URL.parse(mqtt.url);
+  if (broker !== undefined && own !== null && URL.parse(broker)?.hostname !== own.hostname)
+    mqtt = { ...mqtt, username: "", password_file: "" };
   for (const [option, key] of Object.entries(settingOfOption)) {
     const given = context.option(option);
     if (given === undefined) continue;

@@ -1,6 +1,9 @@
 /** `zapd fleet` and a broker that says less than it should. With a real broker: `test/slow/fleet-houses.slow.ts`. */
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import net from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { stateLine, withLease } from "../../src/cli/fleet.ts";
 import { requestOf } from "../../src/cli/fleet-words.ts";
@@ -36,6 +39,37 @@ test("a broker that cannot be reached is told of as other failures are", async (
   const env = { PATH: process.env["PATH"], NO_COLOR: "1" };
   const { stderr, status } = await runZapd(["fleet", "ls", "--broker", "mqtt://127.0.0.1:1"], { env });
   expect([status, stderr]).toEqual([4, expect.stringMatching(/^zapd: the broker at mqtt:.*127\.0\.0\.1:1 cannot be/)]);
+});
+
+test("the login of the config is not sent to the broker of another host", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "zapd-fleet-login-"));
+  /** What each client sent first; it is hung up on, and tries once more by another version of MQTT. */
+  const broker = async (host: string) => {
+    const connects: string[] = [];
+    const server = net.createServer((socket) =>
+      socket.once("data", (bytes: Buffer) => {
+        connects.push(bytes.toString("latin1"));
+        socket.destroy();
+      }),
+    );
+    return { ...(await listening(server, host)), connects };
+  };
+  const [own, other] = [await broker("127.0.0.1"), await broker("127.0.0.2")];
+  const [password, config] = [join(folder, "password"), join(folder, "config.toml")];
+  writeFileSync(password, "open-sesame", { mode: 0o600 });
+  const mqtt = `url = "mqtt://127.0.0.1:${own.port}"\nusername = "ivy"\npassword_file = "${password}"`;
+  writeFileSync(config, `[mqtt]\n${mqtt}\n`, { mode: 0o600 });
+  const env = { PATH: process.env["PATH"] };
+  const options = [[], ["--broker", `mqtt://127.0.0.2:${other.port}`]];
+  for (const one of options) await runZapd(["fleet", "ls", "--config", config, "--timeout", "10s", ...one], { env });
+  for (const [{ connects }, isOwn] of [
+    [own, true],
+    [other, false],
+  ] as const)
+    for (const secret of ["ivy", "open-sesame"])
+      expect([...new Set(connects.map((one) => one.includes(secret)))]).toEqual([isOwn]);
+  for (const one of [own, other]) await one.stop();
+  rmSync(folder, { recursive: true });
 });
 
 test("a negative number among the words stays in its place", () => {
