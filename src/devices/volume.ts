@@ -75,7 +75,8 @@ export function setVolume(
       // Where a step leads is not known.
       const isStepOnly = wanted === null && muted === undefined;
       if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isDone(volume), endpoint);
-      const isReported = volume !== null && (wanted === null || volume.level !== null);
+      const isReported =
+        volume !== null && (wanted === null || volume.level !== null) && (muted === undefined || volume.muted !== null);
       return { volume, confirmed: isReported && !isStepOnly ? isDone(volume) : null };
     },
   });

@@ -54,11 +54,20 @@ test.concurrent("a device whose first step only shows its scale is stepped once 
   await house.remove();
 });
 
-test.concurrent("of a level that a device takes and does not report it is not said whether it is there", async () => {
-  const house = await openHouse((set) => ({ ...set.connection(), volume: { set: async () => {} } }));
-  house.set.state = { ...asleep, power: "on", volume: { level: null, muted: false } };
+test.concurrent("of what a device takes and does not report it is not said whether it is so", async () => {
+  const volume = { set: async () => {}, mute: async () => {} };
+  const house = await openHouse((set) => ({ ...set.connection(), volume }));
   const device = house.devices.deviceOf(await house.add("Silent"));
-  expect((await setVolume(device, { level: 5 }, { signal: neverAborted })).confirmed).toBe(null);
+  for (const [asked, reported] of [
+    [{ level: 5 }, { level: null, muted: false }],
+    [
+      { level: 5, muted: true },
+      { level: 5, muted: null },
+    ],
+  ] as const) {
+    house.set.state = { ...asleep, power: "on", volume: reported };
+    expect((await setVolume(device, asked, { signal: neverAborted })).confirmed).toBe(null);
+  }
   await house.remove();
 });
 
