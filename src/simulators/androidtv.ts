@@ -288,9 +288,10 @@ export class AndroidTvSimulator extends SimulatedSet {
     }
     // Other messages count only after the handshake.
     if (!client.isActive) return;
-    if (this.#options.refuses && !message.has(9)) {
+    const { refuses } = this.#options;
+    if (refuses && !message.has(9)) {
       this.#send(client, { 3: { 1: 1, 2: Object.fromEntries(message) } });
-      return void client.pendingSends.then(() => client.socket.end());
+      return void client.pendingSends.then(() => refuses === "stays" || client.socket.end());
     }
     if (message.has(10)) {
       const key = messageIn(message, 10);

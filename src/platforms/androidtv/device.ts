@@ -248,11 +248,10 @@ export class AndroidTv {
     const isOff = () => session.state.isOn !== true || !session.alive;
     for (const code of [codes.sleep, codes.power]) {
       session.begin(messages.key(code, keyDirections.short));
-      if (await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal })) {
-        // One that refuses the key and hangs up is on.
-        if (session.state.isOn === true) session.requireTaken();
-        return;
-      }
+      const isOver = await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal });
+      // One that refuses the key, whether or not it hangs up, is on.
+      if (session.state.isOn === true) session.requireTaken();
+      if (isOver) return;
     }
     throw noEffect("accepted the power-off key, but still reports that it is on");
   }

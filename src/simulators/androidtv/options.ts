@@ -30,8 +30,8 @@ class Defaults {
   standby: "standby" | "off" = "standby";
   /** Whether it supports the keys WAKEUP and SLEEP besides the power toggle. */
   knowsWake = true;
-  /** Whether it sends commands back as errors, and hangs up (home-assistant/core#92596). */
-  refuses = false;
+  /** Whether it sends commands back as errors, and hangs up (home-assistant/core#92596) or stays. */
+  refuses: boolean | "stays" = false;
   /** The interval of pings. A client with three unanswered ones is disconnected. */
   pingMs = 5_000;
 }

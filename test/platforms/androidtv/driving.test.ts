@@ -234,6 +234,16 @@ describe("power", () => {
     expect(one.set.state.power).toBe("standby");
   });
 
+  test("of a TV that refuses to turn off, and stays connected", async () => {
+    const one = await line({ refuses: "stays" });
+    await state(one);
+    const off = failure(Promise.resolve(one.connection.power?.off?.(never)));
+    // Once the key is sent.
+    await Bun.sleep(50);
+    passed.ms = 3_500;
+    expect(await off).toMatchObject({ code: "device_refused", phase: "answered" });
+  });
+
   test("of a TV that has only the toggle key", async () => {
     const one = await line({ knowsWake: false });
     await state(one);
