@@ -1,6 +1,7 @@
 /** Reads pictures that a device names by URL, from the device itself only. */
-import { ZapdError } from "../api/errors.ts";
+import { hasCode, ZapdError } from "../api/errors.ts";
 import { type PlatformHost, pictureBytes } from "../platforms/platform.ts";
+import { addressText } from "../system/text.ts";
 import { hostOf } from "../system/url.ts";
 import { deadline } from "./http.ts";
 import { HttpConnection, refuseRedirect } from "./http-connection.ts";
@@ -8,7 +9,8 @@ import { refuseOwnListener } from "./socket.ts";
 
 /**
  * The picture at a URL, whose host must be the device; over TLS it must show the given certificate. No redirect is followed.
- * `null` where there is none; fails with `picture_not_found` for a URL of another host.
+ * `null` where there is none; fails with `picture_not_found` for a URL of another host, and where nothing answers at its port:
+ * the device itself is reached at another, and is not offline.
  */
 export async function readOwnPicture(
   address: URL,
@@ -27,13 +29,15 @@ export async function readOwnPicture(
   const from = { host: own.host, port: Number(address.port) || (isSecure ? 443 : 80) };
   refuseOwnListener(from, platformHost);
   const within = deadline(platformHost.requestTimeoutMs(), signal);
-  const connection = await HttpConnection.open(from, within, isSecure ? own.certificate : undefined);
+  const unanswered = (error: unknown) => {
+    if (signal.aborted || !hasCode(error, "device_unreachable", "device_timeout")) throw error;
+    throw new ZapdError("picture_not_found", `names a picture at ${addressText(from)}, where nothing answers`);
+  };
+  const connection = await HttpConnection.open(from, within, isSecure ? own.certificate : undefined).catch(unanswered);
   try {
     const path = address.pathname + address.search;
-    const answer = await connection.exchange(
-      { method: "GET", path, wanted: "all", maxBytes: pictureBytes.icon },
-      within,
-    );
+    const asked = { method: "GET", path, wanted: "all", maxBytes: pictureBytes.icon } as const;
+    const answer = await connection.exchange(asked, within).catch(unanswered);
     refuseRedirect(answer);
     return answer.status === 200 ? answer.body : null;
   } finally {

@@ -234,6 +234,12 @@ describe("icons", () => {
     expect(isAsked).toEqual([]);
   });
 
+  test("a port of the set where nothing answers does not make the set unreachable", async () => {
+    const { port, stop } = await listening(createServer());
+    await stop();
+    expect((await failure(icon(() => `http://127.0.0.1:${port}/icon.png`))).code).toBe("picture_not_found");
+  });
+
   test("an IPv6 address is that of the set, also in the brackets of a URL", async () => {
     const own = { host: "fd00::40", certificate: null };
     const host = { requestTimeoutMs: () => 1_000, isOwnListener: () => true };
