@@ -98,7 +98,8 @@ export class Trust {
       answering,
       hasSecrets: this.hasSecrets(record),
       reportedMacs: record.macs,
-      macOf: (host) => neighbours.macOf(host),
+      // A group of speakers has that of the speaker which leads it now.
+      macOf: (host) => (record.alone ? null : neighbours.macOf(host)),
     };
     return placeAfterContact(placeIn(record), seen, now());
   }
@@ -290,7 +291,7 @@ export class Trust {
   #probation(record: DeviceRecord, mac: string | null, now: number): Probation | undefined {
     const known = probationAt(record.standing, now);
     if (known) return known;
-    if (mac === null || !isStrangeMac(mac, record.standing, record.macs)) return undefined;
+    if (mac === null || record.alone || !isStrangeMac(mac, record.standing, record.macs)) return undefined;
     const doubted = ({ standing = initialStanding }: DeviceRecord) =>
       standingWithStrangeMac(withoutExpired(standing, now), mac, now);
     // When this is saved, the user may have trusted the device, or it may have moved.

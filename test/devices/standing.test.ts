@@ -228,6 +228,16 @@ describe("the neighbour table", () => {
     expect(reason(after(doubted, away, [home, away]))).toBe("rival");
   });
 
+  test("says nothing of a group of speakers, which has no hardware of its own: another of them may lead it", async () => {
+    const { registry, trust } = await trustSeeing(other);
+    const sighting: Sighting = { ...sightingOf("1"), alone: true };
+    const found = await registry.merge({ platform: "fake", sighting, address: away });
+    const group = await registry.setStanding(found.record.id, () => ({ ...initialStanding, macs: [own] }));
+    const moved = trust.placeOf(group, home, [home]);
+    expect([where(moved), reason(moved), trust.doubt(group)]).toEqual([home, undefined, null]);
+    expect(reason(trust.placeOf({ ...group, alone: undefined }, home, [home]))).toBe("hardware");
+  });
+
   test("is no reason any more once the user has trusted the device, though it is read again before that is saved", async () => {
     const { registry, trust } = await trustSeeing(other);
     const sighting = sightingOf("1", { macs: [own] });
