@@ -113,7 +113,10 @@ export interface Sighting<Memory = unknown> {
   readonly provisional?: boolean;
   /** It answered at another port than its control port, which does not answer now. A device that is known there has not moved. */
   readonly atSecondaryPort?: boolean;
-  /** It is never joined with other devices at its host, as a group of speakers is not the speaker that leads it. */
+  /**
+   * It has no hardware of its own, as a group of speakers is not the speaker that leads it: it is never joined with other devices
+   * at its host, and the neighbour table tells nothing of it.
+   */
   readonly alone?: true;
   /** Where the device reports it together with its identity. */
   readonly power?: Power;
