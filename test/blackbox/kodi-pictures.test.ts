@@ -127,7 +127,7 @@ test("a folder that is set is known without taking a screenshot", async () => {
   const set = await startKodi({ screenshots: { folder: "/home/kodi/shots/" } });
   const id = await added(set);
   await succeed(daemon, "getState", { id });
-  await until("it is known", async () => (await can(id)).includes("screenshot"), 10_000);
+  await until("it is known", async () => (await can(id)).includes("screenshot"));
   expect(set.calls.some(({ method }) => method === "Input.ExecuteAction")).toBe(false);
 }, 60_000);
 

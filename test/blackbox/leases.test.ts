@@ -218,7 +218,7 @@ test("a lease that ends by itself ends the held key, the log and the console of 
   ]);
   expect([isOver, next.body.data.device.lease.owner]).toEqual([true, "next"]);
   const then = room.countOf("key");
-  await until("the console is free", takesConsole, 5_000);
+  await until("the console is free", takesConsole);
   await room.daemon.sleep(600);
   expect(room.countOf("key")).toBe(then);
   await free(next.body.data.token);

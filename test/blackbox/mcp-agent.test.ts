@@ -10,7 +10,8 @@ import { createWebosSimulator } from "../../src/simulators/webos.ts";
 import { connect, type ToolAnswer } from "../support/mcp-clients.ts";
 import { daemonForFile } from "./daemon-for-file.ts";
 
-const { daemon, startSimulator } = await daemonForFile({ config: { mcp: { http: true } } });
+// What is told is measured here, not how soon: a busy machine needs all of the time that each command has.
+const { daemon, startSimulator } = await daemonForFile({ speed: 1, config: { mcp: { http: true } } });
 await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST" });
 const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
 const agent = await connect("the second edition over HTTP", { daemon, token });

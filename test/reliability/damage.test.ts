@@ -20,6 +20,8 @@ let sets: Sets;
 /** A folder with sound files of turn 2, and backups of turn 1; each test gets a copy. */
 let sound: string;
 let folder: string;
+/** Where those are. */
+const copies = mkdtempSync(join(tmpdir(), "zapd-damage-"));
 let daemon: TestDaemon | undefined;
 
 beforeAll(async () => {
@@ -33,12 +35,12 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await daemon?.dispose();
-  rmSync(sound, { recursive: true, force: true });
+  for (const left of [sound, copies]) rmSync(left, { recursive: true, force: true });
   await sets.stop();
 });
 beforeEach(async () => {
   if (daemon && daemon.folder !== sound) await daemon.dispose();
-  folder = mkdtempSync(join(tmpdir(), "zapd-damage-"));
+  folder = mkdtempSync(join(copies, "copy-"));
   cpSync(sound, folder, { recursive: true });
 });
 

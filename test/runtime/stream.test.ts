@@ -5,6 +5,7 @@ import net from "node:net";
 import { join } from "node:path";
 import { denoFlags } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
+import { until } from "../support/http-device.ts";
 import { requestOf } from "../support/raw-http.ts";
 import { root } from "../support/sources.ts";
 import { isWhole } from "../support/whole.ts";
@@ -62,9 +63,8 @@ describe.each([
     const before = await (await fetch(`http://127.0.0.1:${port}/left`)).json();
     await listen(port, (text, socket) => text.includes("first") && socket.destroy());
     await listen(path, (text, socket) => text.includes("first") && socket.destroy());
-    let left = before;
-    for (let tries = 0; tries < 100 && left < before + 2; tries++)
-      left = await (await fetch(`http://127.0.0.1:${port}/left`)).json();
-    expect(left).toBe(before + 2);
+    const left = async () => (await (await fetch(`http://127.0.0.1:${port}/left`)).json()) - before;
+    await until("both are seen to have left", async () => (await left()) >= 2);
+    expect(await left()).toBe(2);
   });
 });

@@ -199,7 +199,7 @@ describe.concurrent("T27 a stranger at a known address", () => {
       const rogue = await plugIn({ host, uuid, port: ports.plain });
       await real.stop();
       // Nobody asks: it is the daemon that calls again, after a second and after two.
-      await until("it has looked who is there", () => rogue.connections > 0, 8_000);
+      await until("it has looked who is there", () => rogue.connections > 0);
       await refuse(own, "getState", { id }, "device_unproven");
       await own.stop();
       await using again = await startTestDaemon({ folder: own.folder });

@@ -26,7 +26,7 @@ async function openClient(url: string) {
   /** The next message that matches, received before or later, but never the same one twice. */
   const next = async (wanted: (message: Message) => boolean): Promise<Message> => {
     const find = () => heard.find((message) => !taken.has(message) && wanted(message));
-    await until("a message matches", () => find() !== undefined, 5_000, 2);
+    await until("a message matches", () => find() !== undefined, 20_000, 2);
     const found = find() ?? {};
     taken.add(found);
     return found;

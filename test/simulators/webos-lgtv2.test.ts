@@ -2,10 +2,10 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import LGTV from "lgtv2";
 import type { WebosSimulator } from "../../src/simulators/webos.ts";
+import { testFolder } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { plugInWebos as plugIn } from "../support/sets.ts";
 import { urlOf } from "./webos-client.ts";
@@ -19,6 +19,7 @@ interface Client {
   key: string;
 }
 
+const folder = testFolder();
 const clients: Client[] = [];
 afterEach(() => Promise.all(clients.splice(0).map(({ tv }) => tv.disconnect())));
 
@@ -33,7 +34,7 @@ function clientOf(
   const tv = new LGTV({
     url: urlOf(simulator, port),
     clientKey,
-    macFile: join(tmpdir(), `zapd-lgtv2-${randomUUID()}`, "macs"),
+    macFile: join(folder, randomUUID(), "macs"),
     learnMac,
     reconnect: false,
     saveKey(key, done) {

@@ -52,7 +52,7 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
           void (first ? request.respond({ contentType: "text/html", body: html }) : request.continue());
         });
       }
-      await page.goto(origin, { timeout: 10_000 });
+      await page.goto(origin);
       await run(page);
     } finally {
       await page.close();
@@ -112,7 +112,7 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
       expect(read).toEqual([200, true, 400]);
     });
     expect(on.countOf("key")).toBe(before + 1);
-  }, 30_000);
+  }, 60_000);
 
   test("T3 T4 that is not listed reads nothing, by no way", async () => {
     for (const room of [off, on]) {
@@ -134,7 +134,7 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
         expect(read).toEqual(["unreadable", "blocked"]);
       });
     }
-  }, 30_000);
+  }, 60_000);
 
   test("T2 under a name that leads here is refused whole, to read as to write", async () => {
     for (const room of [off, on]) {
@@ -171,5 +171,5 @@ describe.skipIf(noBrowser !== null)(`a page in a real browser${skipped}`, () => 
       await tap.stop();
       expect(reached).toBe(0);
     }
-  }, 30_000);
+  }, 60_000);
 });

@@ -44,7 +44,7 @@ beforeAll(async () => {
   });
   server = `http://${real.ourAddress}:${files.port}`;
   daemon = await startDaemonBeside(real);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await daemon?.dispose();
@@ -61,7 +61,7 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
         await succeed(daemon, "discoverDevices");
         return (await houseNow()).length === 3 && (await houseNow()).join().includes("kodi dlna");
       },
-      60_000,
+      120_000,
     );
     expect(await houseNow()).toEqual(wanted.toSorted());
     for (let round = 0; round < 3; round++) await succeed(daemon, "discoverDevices");
@@ -114,7 +114,7 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
           const { confirmed, volume } = await succeed(daemon, "setVolume", { id, body: { muted } });
           expect([confirmed, volume?.muted, volume?.level]).toEqual([true, muted, 40]);
         }
-      }, 30_000);
+      }, 120_000);
 
       test("tells by itself that what it plays has come to its end", async () => {
         const stream = new EventStream({ to: daemon.port });
@@ -141,7 +141,7 @@ describe.skipIf(missing !== null)(`real renderers${missing === null ? "" : ` (sk
         expect((await state()).playback).toBeNull();
         if (program === "kodi") expect((await tell("pause")).confirmed).toBe(false);
         else await refuse(daemon, "controlPlayback", { id, body: { do: "pause" } }, "device_refused");
-      }, 30_000);
+      }, 120_000);
     });
   }
 });

@@ -44,7 +44,7 @@ beforeAll(async () => {
   });
   await simulator.start();
   daemon = await startDaemonBeside(real);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await daemon?.dispose();
@@ -73,7 +73,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     await succeed(daemon, "pairDevice", { id, body: login });
     expect(await can()).toEqual(expect.arrayContaining(["icons", "artwork"]));
     expect(await can()).not.toContain("screenshot");
-  }, 30_000);
+  }, 120_000);
 
   test("gives the icon of an add-on, and an error for one without", async () => {
     const { apps } = await succeed(daemon, "refreshApps", { id });
@@ -82,7 +82,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     expect([/^image\/(png|jpeg)$/.test(type ?? ""), bytes.length > 1_000]).toEqual([true, true]);
     await none(icon(real.script), "picture_not_found");
     await none("/apps/plugin.video.nothing/icon", "app_not_found");
-  }, 30_000);
+  }, 120_000);
 
   test("gives the poster of a film, the picture in a song, and an error where there is none", async () => {
     await none("/artwork", "picture_not_found");
@@ -100,7 +100,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
     await none("/artwork", "picture_not_found");
     await succeed(daemon, "stopApp", { id });
     expect(pictures.every((one) => one.length > 5_000)).toBe(true);
-  }, 60_000);
+  }, 120_000);
 
   test("gives pictures of its screen from the folder that its user has set, if it shows that; else it is left alone", async () => {
     // While Kodi is busy it shows a dialog.
@@ -126,7 +126,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
       return (await window()) !== 12_002;
     });
     await succeed(daemon, "stopApp", { id });
-  }, 60_000);
+  }, 120_000);
 
   test.skipIf(noTuner !== null)(
     `lists its channels, and shows the one that it is told${noTuner === null ? "" : ` (skipped: ${noTuner})`}`,
@@ -162,7 +162,7 @@ describe.skipIf(missing !== null)(`a real Kodi with a login${suffix}`, () => {
       );
       await succeed(daemon, "stopApp", { id });
     },
-    60_000,
+    120_000,
   );
 });
 
@@ -224,7 +224,7 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
         if (!Bun.deepEquals(ours, theirs)) differences.push({ path, credentials, ours, theirs });
       }
     expect(differences).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 
   test("says the same of its folders", async () => {
     const { hidden } = real.pictures;
@@ -241,5 +241,5 @@ describe.skipIf(missing !== null)(`the simulator beside it${suffix}`, () => {
       if (!Bun.deepEquals(ours, theirs)) differences.push({ method, params, ours, theirs });
     }
     expect(differences).toEqual([]);
-  }, 30_000);
+  }, 120_000);
 });

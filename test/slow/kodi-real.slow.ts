@@ -37,7 +37,7 @@ beforeAll(async () => {
   if (missing !== null) return;
   real = await startRealKodi({ name: id });
   daemon = await startDaemonBeside(real);
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   await daemon?.dispose();
@@ -54,7 +54,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     expect((await succeed(daemon, "discoverDevices")).devices.length).toBe(1);
     const added = await succeed(daemon, "addDevice", { body: { host: real.host } });
     expect(added.id).toBe(devices[0]?.id ?? "");
-  }, 30_000);
+  }, 120_000);
 
   test("plays, pauses, seeks and stops; positions advance, and all is as Kodi itself says", async () => {
     const launched = await succeed(daemon, "launchApp", { id, body: { app: real.clips.video } });
@@ -93,7 +93,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     await succeed(daemon, "stopApp", { id });
     expect([(await state()).playback, await own()]).toEqual([null, null]);
     expect((await succeed(daemon, "stopApp", { id })).app).toBeNull();
-  }, 60_000);
+  }, 120_000);
 
   test("volume and mute are as Kodi says, pushed", async () => {
     await real.call("Application.SetVolume", { volume: 40 });
@@ -106,7 +106,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       await pressed("mute");
       await until(`muted is ${muted}`, async () => (await state()).volume?.muted === muted);
     }
-  }, 20_000);
+  }, 120_000);
 
   test("takes a volume, plays a file, seeks in it, and shows a message", async () => {
     for (const level of [20, 0, 100, 37]) {
@@ -131,7 +131,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
     expect((await succeed(daemon, "controlPlayback", { id, body: { do: "stop" } })).confirmed).toBe(true);
     expect(await own()).toBeNull();
     expect((await succeed(daemon, "getDevice", { id })).capabilities).not.toContain("channels");
-  }, 60_000);
+  }, 120_000);
 
   test("lists add-ons and favourites, no libraries, and launches one of its add-ons", async () => {
     const { apps } = await succeed(daemon, "refreshApps", { id });
@@ -153,7 +153,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       "device_refused",
       "device_error",
     );
-  }, 40_000);
+  }, 120_000);
 
   test.each(["yes-no", "ok", "context-menu", "select"])(
     "with a dialog open (%s) nothing claims what did not happen",
@@ -197,7 +197,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       await until("the dialog is gone, and its add-on has ended", isLeft, 20_000, 250);
       await succeed(daemon, "stopApp", { id });
     },
-    40_000,
+    120_000,
   );
 
   test("refuses text while no keyboard is open; goes on typing behind what stands there, and types all of a sequence", async () => {
@@ -223,7 +223,7 @@ describe.skipIf(missing !== null)(`a real Kodi${missing === null ? "" : ` (skipp
       await real.call("Input.SendText", { text: whole, done: true });
       await until("it was given what was typed", async () => (await labelled(given)) === `'${whole}'`);
     }
-  }, 40_000);
+  }, 120_000);
 
   test("quits and is off, stays in the registry, comes back, and its state is right within 5 s", async () => {
     await state();

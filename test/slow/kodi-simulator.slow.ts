@@ -84,7 +84,7 @@ beforeAll(async () => {
       },
     },
   ];
-}, 90_000);
+}, 240_000);
 
 afterAll(async () => {
   for (const side of sides ?? []) side.listening.socket.destroy();
@@ -112,7 +112,7 @@ describe.skipIf(missing !== null)(
           }
           expect(differences).toEqual([]);
         },
-        60_000,
+        120_000,
       );
     }
   },
@@ -141,7 +141,7 @@ describe.skipIf(missing !== null)(
         ["txtvers", "uuid"],
         ["txtvers", "uuid"],
       ]);
-    }, 20_000);
+    }, 120_000);
 
     test("at their end", async () => {
       const over = real.ended();
@@ -155,7 +155,7 @@ describe.skipIf(missing !== null)(
           socket.on("close", (code) => heard.push(String(code)));
           await new Promise((resolve) => socket.once("open", resolve));
           socket.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "Application.Quit" }));
-          await until("it is closed", () => heard.at(-1) === "1006", 15_000);
+          await until("it is closed", () => heard.at(-1) === "1006");
           return heard.sort();
         }),
       );
@@ -165,7 +165,7 @@ describe.skipIf(missing !== null)(
       expect(ours).toEqual([...new Set([...theirs, brokenFrame])].sort());
       await Promise.all([simulator.wake(), over.then(real.start)]);
       for (const side of sides) expect(await call(side, "JSONRPC.Ping")).toBe("pong");
-    }, 60_000);
+    }, 120_000);
   },
 );
 
@@ -195,7 +195,7 @@ async function browse(address: string, wanted: string): Promise<Seen[]> {
         for (const browser of browsers) browser.update();
         return found().length === 2;
       },
-      10_000,
+      60_000,
     );
     return found();
   } finally {
@@ -217,7 +217,7 @@ async function take(side: Side, step: Step): Promise<unknown> {
       if (step.press !== undefined) await call(side, ...step.press);
       return step.says.test(JSON.stringify(await call(side, step.until, step.params)));
     };
-    return await until(`${step.until} says ${step.says}`, says, 15_000);
+    return await until(`${step.until} says ${step.says}`, says);
   }
   const answer = await ask(side, step.ask, step.params);
   return step.exact ? answer : shape(answer);

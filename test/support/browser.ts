@@ -172,14 +172,27 @@ export function shows(page: Page, text: string): Promise<void> {
 
 /** Presses the button, link or menu entry of this name, with the mouse or by touch, once it no longer moves. */
 export async function pressNamed(page: Page, name: string, how: "mouse" | "finger" = "mouse"): Promise<void> {
-  const pressed = await page
+  const named = await still(page, "button, a[href], [role=menuitem], input, label, summary", name);
+  await press(named, `"${name}"`, how);
+}
+
+/** Clicks the first element that a selector finds, once it no longer moves. */
+export async function pressFirst(page: Page, selector: string): Promise<void> {
+  await press(await still(page, selector), selector, "mouse");
+}
+
+/** The first element that a selector finds, of this name where one is given, in the middle of the window, once it no longer moves. */
+export async function still(
+  page: Page,
+  selector: string,
+  name: string | null = null,
+): Promise<ElementHandle<HTMLElement>> {
+  const found = await page
     .waitForFunction(
-      async (wanted) => {
-        const all = [
-          ...document.querySelectorAll<HTMLElement>("button, a[href], [role=menuitem], input, label, summary"),
-        ];
+      async (selector, wanted) => {
+        const all = [...document.querySelectorAll<HTMLElement>(selector)];
         const nameOf = (one: HTMLElement) => (one.getAttribute("aria-label") ?? one.textContent ?? "").trim();
-        const own = all.find((one) => nameOf(one) === wanted && one.checkVisibility());
+        const own = all.find((one) => (wanted === null || nameOf(one) === wanted) && one.checkVisibility());
         if (!own) return false;
         // An element below the bar cannot be clicked.
         own.scrollIntoView({ block: "center" });
@@ -189,15 +202,35 @@ export async function pressNamed(page: Page, name: string, how: "mouse" | "finge
         return own.isConnected && place() === before ? own : false;
       },
       patience,
+      selector,
       name,
     )
     .catch(async () => {
-      throw new Error(
-        `nothing is called "${name}"; the page shows:\n${await page.evaluate(() => document.body.innerText)}`,
-      );
+      const wanted = name === null ? selector : `called "${name}"`;
+      const shown = await page.evaluate(() => document.body.innerText);
+      throw new Error(`nothing is ${wanted}; the page shows:\n${shown}`);
     });
-  const element = pressed.asElement() as ElementHandle<HTMLElement> | null;
-  await (how === "mouse" ? element?.click() : element?.tap());
+  return found.asElement() as ElementHandle<HTMLElement>;
+}
+
+/** Fails where the page has moved since the last look, so that the press met something else: what fails then is far from here. */
+async function press(element: ElementHandle<HTMLElement>, what: string, how: "mouse" | "finger"): Promise<void> {
+  const met = element
+    .evaluate(
+      (own, within) =>
+        new Promise<string | null>((resolve) => {
+          const hear = ({ target }: Event) =>
+            resolve(own.contains(target as Node) ? null : (target as Element).outerHTML.slice(0, 200));
+          addEventListener("click", hear, { capture: true, once: true });
+          setTimeout(() => resolve("nothing"), within);
+        }),
+      patience.timeout,
+    )
+    // The press has led to another page.
+    .catch(() => null);
+  await (how === "mouse" ? element.click() : element.tap());
+  const other = await met;
+  if (other !== null) throw new Error(`the press of ${what} met ${other}`);
 }
 
 /** Replaces the text of the field with this label. */
@@ -211,7 +244,11 @@ export async function write(page: Page, label: string, text: string): Promise<vo
     label,
   );
   const field = found.asElement() as ElementHandle<HTMLInputElement> | null;
-  await field?.click({ count: 3 });
+  // Not by clicks: a page that moves would have them elsewhere, and the key for the set.
+  await field?.evaluate((own) => {
+    own.focus();
+    own.select();
+  });
   await page.keyboard.press("Backspace");
   await field?.type(text);
 }

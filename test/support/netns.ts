@@ -113,7 +113,7 @@ export async function startNearDaemon(cable: Cable, config: string): Promise<Far
       if (strays.length > 0) throw new Error(`nobody caught in the daemon:\n${strays.join("\n")}`);
     },
   };
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     const up = await daemon.api("GET", "/health").then(
       ({ status }) => status === 200,
       () => false,

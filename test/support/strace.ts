@@ -52,7 +52,9 @@ export async function attach(pid: number, { calls, more = [], filesOnly, thread 
   const said = saidBy(tracer);
   const ended = new Promise<void>((resolve) => tracer.on("close", () => resolve()));
   await new Promise<void>((resolve, reject) => {
-    tracer.stderr.on("data", () => / attached/.test(said.stderr) && resolve());
+    // It says so of each process or thread that it was given, one after another.
+    const asked = filesOnly ? threads.length : 1;
+    tracer.stderr.on("data", () => (said.stderr.match(/ attached| attach: /g) ?? []).length >= asked && resolve());
     tracer.on("close", () => reject(new Error(`strace ended: ${said.stderr}`)));
     tracer.on("error", reject);
   });

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
-import { pressNamed, shows, until, write } from "../../support/browser.ts";
+import { pressFirst, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { type DaemonWithRoku, password, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { testFolder } from "../../support/folder.ts";
 import { writeZip } from "../../support/zip.ts";
@@ -210,7 +210,7 @@ describePage("the developer view", (visitAt) => {
         }) as typeof fetch;
       });
       type Pictures = { readonly pictures: { arrive(): void; readonly asked: number; readonly kept: number } };
-      await page.click(button);
+      await pressFirst(page, button);
       await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
       await pressNamed(page, "Back to the house");
       await shows(page, "Bedroom");

@@ -1,7 +1,7 @@
 /** A key that is held on the page: it goes on, and stops with its release, with the window, with the tab, and with the daemon. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { HTTPRequest } from "puppeteer-core";
-import { type Looked, look, shows, until } from "../../support/browser.ts";
+import { type Looked, look, shows, still, until } from "../../support/browser.ts";
 import { startTestDaemon } from "../../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { until as eventually } from "../../support/http-device.ts";
@@ -17,8 +17,7 @@ describeBrowser("a held key", (browser) => {
     room = await startDaemonWithRoku({ speed: 1 });
     const { id } = (await room.daemon.api("GET", "/devices/set")).body.data;
     looked = await look(browser(), room.daemon.port, { at: `/remote/${id}` });
-    const key = await looked.page.waitForSelector('[aria-label="Down"]');
-    await key?.hover();
+    await (await still(looked.page, '[aria-label="Down"]')).hover();
     await looked.page.mouse.down();
     await pressed(4);
   }, 60_000);

@@ -1,7 +1,7 @@
 /** The house in a real browser, against the demo's sets: driven as a person would, by mouse, finger and keyboard. */
 import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
-import { type Looking, pressNamed, shows, until, write } from "../../support/browser.ts";
+import { type Looking, pressFirst, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
 import { demoFor, describePage, listens, startDaemonThatKnows } from "./stage.ts";
 
@@ -270,7 +270,7 @@ describePage("the house", (visitAt) => {
     // What was filtered is found again as well.
     await write(page, "Filter by name, model or label", "tv 40");
     await until(page, "it is alone", () => document.querySelectorAll(".set").length === 1);
-    await page.click(".set-name");
+    await pressFirst(page, ".set-name");
     await until(page, "its remote", () => document.querySelector(".remote") !== null);
     await page.goBack();
     await until(page, "it has the focus", hasFocus);
@@ -326,7 +326,7 @@ describePage("the house", (visitAt) => {
     await shows(page, "Leased by ci@runner-3 until");
     await pressNamed(page, "Mute Cinema");
     await shows(page, "Cinema is leased to ci@runner-3");
-    await page.click(`a.set-name[href*="${demo.idOf("Cinema")}"]`);
+    await pressFirst(page, `a.set-name[href*="${demo.idOf("Cinema")}"]`);
     await until(page, "its remote says it", () => document.querySelector(".remote .leased") !== null);
     // With large text in a small window the whole of it is in reach, also over what is scrolled.
     await page.setViewport({ width: 320, height: 640 });
@@ -413,7 +413,7 @@ describePage("the house", (visitAt) => {
     await shows(page, `Forget ${name}?`);
     expect(await sticksOut()).toEqual([]);
     await pressNamed(page, "Cancel");
-    await page.click(`a.set-name[href*="${demo.idOf("Kitchen")}"]`);
+    await pressFirst(page, `a.set-name[href*="${demo.idOf("Kitchen")}"]`);
     await shows(page, `${name} must be paired first`);
     expect(await sticksOut()).toEqual([]);
     await api("PATCH", `/devices/${demo.idOf("Kitchen")}`, { name: "Kitchen", labels: [] });

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
 import { pressLimits } from "../../../src/api/limits.ts";
-import { pressNamed, shows, until } from "../../support/browser.ts";
+import { pressFirst, pressNamed, shows, still, until } from "../../support/browser.ts";
 import { until as eventually } from "../../support/http-device.ts";
 import { demoFor, describePage, listens } from "./stage.ts";
 
@@ -52,12 +52,12 @@ describePage("the remote", (visit) => {
     const { page } = await visit(demo.port(), { at: at("Cinema") });
     await shows(page, "Send");
     const homes = count("Cinema key home");
-    await page.click('.remote-text input:not([type="checkbox"])');
+    await pressFirst(page, '.remote-text input:not([type="checkbox"])');
     await page.keyboard.type("hm");
     await shows(page, "2 characters");
     // Off is off.
     await shows(page, "Jellyfin");
-    await page.click("h2");
+    await pressFirst(page, "h2");
     await pressNamed(page, "Keyboard on");
     await page.keyboard.press("h");
     await pressNamed(page, "Keyboard off");
@@ -83,7 +83,7 @@ describePage("the remote", (visit) => {
   test("what is written while a text is sent stays in the field", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     await shows(page, "Send");
-    await page.click('.remote-text input:not([type="checkbox"])');
+    await pressFirst(page, '.remote-text input:not([type="checkbox"])');
     await page.keyboard.type("the crown");
     await page.keyboard.press("Enter");
     await page.keyboard.type(" s2");
@@ -115,9 +115,9 @@ describePage("the remote", (visit) => {
     expect(demo.said().slice(before)).not.toContain("launched");
     // A slider leaves all keys to the set, also when the mouse is released beside it.
     const cinema = await visit(demo.port(), { at: at("Cinema") });
-    const slider = await cinema.page.waitForSelector('.slider[aria-label="Volume"]');
+    const slider = await still(cinema.page, '.slider[aria-label="Volume"]');
     await listens(cinema.page);
-    const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const { x, y, width, height } = (await slider.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
     const infos = count("Cinema key info");
     for (const beside of [0, height]) {
       await cinema.page.mouse.move(x + width / 2, y + height / 2);
@@ -297,9 +297,8 @@ describePage("the remote", (visit) => {
     const { page } = await visit(demo.port(), { at: at("Cinema"), touch: true, width: 320, height: 568 });
     await shows(page, "0:20");
     const drag = async (label: string, right: number, down: number, restMs = 0) => {
-      const slider = await page.waitForSelector(`.slider[aria-label="${label}"]`);
-      await slider?.evaluate((own) => own.scrollIntoView({ block: "center" }));
-      const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+      const slider = await still(page, `.slider[aria-label="${label}"]`);
+      const { x, y, width, height } = (await slider.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
       const from = { x: x + width * 0.8, y: y + height / 2 };
       await page.touchscreen.touchStart(from.x, from.y);
       await Bun.sleep(restMs);

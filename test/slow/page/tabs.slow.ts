@@ -1,7 +1,7 @@
 /** Ten tabs of one page: one stream, all of them live, whoever goes; and the daemon stopped and started under them. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Page } from "puppeteer-core";
-import { type Looked, look, pressNamed, shows, until, write } from "../../support/browser.ts";
+import { type Looked, look, pressFirst, pressNamed, shows, until, write } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { type DaemonWithRoku, startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { EventStream } from "../../support/event-stream.ts";
@@ -346,7 +346,7 @@ describePage("a browser's six connections", (visit) => {
   test("a device takes one of them, however often it is pressed; with a press that it does not answer those behind it end", async () => {
     await using daemon = await startDaemonThatKnows(8);
     const { page, count, answer } = await visitHeld(daemon);
-    await (await page.waitForSelector(".set-name"))?.click();
+    await pressFirst(page, ".set-name");
     await shows(page, "Keyboard on");
     await listens(page);
     for (let n = 0; n < 5; n++) await page.keyboard.press("ArrowDown");

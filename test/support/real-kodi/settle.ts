@@ -3,7 +3,7 @@ import { until } from "../http-device.ts";
 import { plugin, script, tuner } from "./profile.ts";
 
 /** For so long, and looked at so often: milliseconds. */
-const patience = [20_000, 50] as const;
+const patience = [60_000, 50] as const;
 
 type Call = (method: string, params?: unknown) => Promise<unknown>;
 
