@@ -47,7 +47,8 @@ export function startHouse(setup: DaemonSetup = {}): Promise<TestDaemon> {
   });
 }
 
-const scanMs = 500;
+/** All sets answer from this process: on a busy machine that takes most of a second. */
+const scanMs = 1_000;
 const seenWithin = 600;
 const scans = new WeakMap<TestDaemon, () => Promise<Answered>>();
 
