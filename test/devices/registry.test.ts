@@ -194,6 +194,14 @@ describe("the default device", () => {
     await registry.change(id, { name: "Den" });
     expect(isDefault()).toBe(id);
   });
+
+  test("that says another name and later its first one again has that, though it is the name in the config; another set gets a number", async () => {
+    const { id } = await merge("1", { name: "Den" });
+    await registry.setDefaultName("Den");
+    expect((await merge("1", { name: "Attic" })).name).toBe("Attic");
+    expect([(await merge("2", { name: "Den" })).name, registry.defaultRecord?.id]).toEqual(["Den 2", id]);
+    expect((await merge("1", { name: "Den" })).name).toBe("Den");
+  });
 });
 
 describe("ports, contact and removal", () => {
