@@ -270,13 +270,15 @@ describe("a command to a device that is asleep", () => {
       expect(house.devices.deviceOf(tv).lastState.view).toBe(null);
     }
     house.set.failure = undefined;
-    house.set.state = { ...house.set.state, power: "on" };
+    const app = { platformId: "12", name: "Film", type: null, version: null };
+    house.set.state = { ...house.set.state, power: "on", app };
     await read();
     house.set.done.length = 0;
     house.set.failure = inStandby();
     expect(await failureOf(press("home"))).toBe("device_error: TV did not turn on while waking it");
     expect(house.set.done).toEqual(["called asked 30"]);
     expect(house.devices.deviceOf(tv).describe()).toMatchObject({ status: "online", power: "standby" });
+    expect(house.devices.deviceOf(tv).lastState.view).toMatchObject({ power: "standby", app: null });
   });
 
   test("fails with how waking failed", async () => {
