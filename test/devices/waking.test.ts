@@ -270,7 +270,7 @@ describe("a command to a device that is asleep", () => {
       expect(house.devices.deviceOf(tv).lastState.view).toBe(null);
     }
     house.set.failure = undefined;
-    const app = { platformId: "12", name: "Film", type: null, version: null };
+    const app = { platformId: "12", name: "Film", type: "app", version: null } as const;
     house.set.state = { ...house.set.state, power: "on", app };
     await read();
     house.set.done.length = 0;
