@@ -181,7 +181,10 @@ export async function pressFirst(page: Page, selector: string): Promise<void> {
   await press(await still(page, selector), selector, "mouse");
 }
 
-/** The first element that a selector finds, of this name where one is given, in the middle of the window, once it no longer moves. */
+/**
+ * The first element that a selector finds, of this name where one is given, in the middle of the window, once it no longer moves
+ * and takes presses: while a command is under way for long, as on a busy machine, it takes none.
+ */
 export async function still(
   page: Page,
   selector: string,
@@ -199,7 +202,7 @@ export async function still(
         const place = () => JSON.stringify(own.getBoundingClientRect());
         const before = place();
         await new Promise((resolve) => setTimeout(resolve, 50));
-        return own.isConnected && place() === before ? own : false;
+        return own.isConnected && own.ariaBusy !== "true" && place() === before ? own : false;
       },
       patience,
       selector,

@@ -139,6 +139,16 @@ test("a channel with a sub-number has both in its number, by which it is found; 
   expect(asked).toEqual(Array(2).fill(["channelnumber", "subchannelnumber"]));
 });
 
+test("what plays is asked for again while another player takes over, and what plays then is told", async () => {
+  let takeovers = 2;
+  const { connection } = await connect({
+    "Player.GetActivePlayers": () => [{ playerid: 1, type: "video" }],
+    "Player.GetProperties": () => (takeovers-- > 0 ? { code: -32_100 } : { speed: 1, time: {}, totaltime: {} }),
+    "Player.GetItem": () => ({ item: { type: "movie", label: "Film", title: "Film" } }),
+  });
+  expect((await connection.state?.read(never))?.playback?.status).toBe("playing");
+});
+
 test("channels that it does not tell in time are not none", async () => {
   const silent = tunerShowing(12, { "PVR.GetChannels": () => "hang" });
   const { connection } = await connect(silent, 300);

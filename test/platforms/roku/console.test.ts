@@ -107,6 +107,16 @@ describe.concurrent("lines", () => {
     expect(lines[0]).toBe("line 1000");
   });
 
+  test("of which the beginning is no longer kept are not given", async () => {
+    const { console, say } = await bench("first\r\n");
+    const { cursor } = await console.read(null, never);
+    // Colours, which are not given, fill what is kept.
+    const colours = "\x1b[31m".repeat(400);
+    await say(Array.from({ length: 1_000 }, (_, at) => `${colours}line ${1_000 + at}\n`).join(""));
+    const { lines } = await console.read(cursor, never);
+    expect(lines).toEqual(Array.from(lines, (_, at) => `line ${2_000 - lines.length + at}`));
+  });
+
   test("are all given to a cursor that is none, and none is said to be missing", async () => {
     const { console } = await bench("one\r\ntwo\r\n");
     const { cursor } = await console.read(null, never);
