@@ -105,6 +105,10 @@ test.concurrent("a stream of lines goes on behind its last id", async () => {
     await next.until(({ lines }) => lines?.includes("three"));
     expect(next.frames.flatMap(({ lines = [] }) => lines)).toEqual(["two", "three"]);
   }
+  const { id: last } = await stream("lines").until(({ lines }) => lines?.includes("three"));
+  // Where nothing is new, the stream says at once that it is open, not after a heartbeat of 15 s.
+  const quiet = stream("lines", "zapd-client: cli", `&cursor=${last}`);
+  expect(await quiet.until(() => true, 10_000)).toMatchObject({ type: "heartbeat", id: last });
 });
 
 test("HEAD opens no stream, and what cannot be followed is refused", async () => {

@@ -1,6 +1,6 @@
 /** MCP over HTTP and over stdio, used by the clients of the protocol's own SDK. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { tools } from "../../src/mcp/tools.ts";
 import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
@@ -310,11 +310,15 @@ test("runs a scene in one call, and tells all its mistakes before anything runs"
       devices: [{ device: { name: "Study" } }],
     });
     expect(done.content[0]?.text).toStartWith("The scene is done; 0 failed. 1 launch netflix: did, seen; ");
+    mkdirSync(join(daemon.folder, "scenes"), { recursive: true });
+    writeFileSync(join(daemon.folder, "scenes", "late.toml"), "[[steps]]\nvolume = 12\n", { mode: 0o600 });
+    const named = await agent.call("run_scene", { device: "Study", name: "late" });
+    expect(named.structuredContent).toMatchObject({ outcome: "done", after: { volume: { level: 12 } } });
     const wrong = await agent.call("run_scene", { device: "Study", steps: [{ volume: 200 }, { lauch: "netflix" }] });
     expect(wrong).toMatchObject({ isError: true, structuredContent: { code: "invalid_scene" } });
     expect(wrong.structuredContent.details.mistakes).toHaveLength(2);
     expect(wrong.content[0]?.text).toContain("launch");
-    expect(study.state.volume).toBe(9);
+    expect(study.state.volume).toBe(12);
     for (const args of [{}, { name: "none", steps }, { name: "none" }])
       expect(await agent.call("run_scene", args)).toMatchObject({ isError: true });
   }));

@@ -5,7 +5,9 @@ import { ApiError, type Client } from "../../src/api/client.ts";
 import { runPaired } from "../../src/mcp/pairing.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { tools } from "../../src/mcp/tools.ts";
+import { deviceLine } from "../../src/mcp/words.ts";
 import { sleep } from "../../src/system/sleep.ts";
+import { device } from "../cli/examined.ts";
 
 interface Listed {
   readonly name: string;
@@ -55,6 +57,13 @@ test("its tools, in their order, each with true hints", () => {
     "run_scene D",
   ]);
   for (const { annotations } of listed) expect(annotations.openWorldHint).toBe(false);
+});
+
+test("a device is told in a line: whether it is paired, or its power", () => {
+  const lineOf = (facts: object) => deviceLine(device("Den", facts), null);
+  expect(lineOf({ access: "unpaired", power: "on", is_default: true })).toBe("Den (default) is not paired");
+  expect(lineOf({ access: "limited", power: "on" })).toBe("Den is on");
+  expect(lineOf({ power: "unknown" })).toBe("Den is not known to be on");
 });
 
 test("each has an input and an output schema with descriptions", () => {
