@@ -84,7 +84,7 @@ made("below a prefix its links are relative, and the prefix without its slash re
   }
   const { status: moved, headers } = await ask(below, "/a/tv");
   expect([moved, new URL(headers.get("location") ?? "", "http://x/a/tv").pathname]).toEqual([308, "/a/tv/"]);
-  for (const elsewhere of ["/", "/app.js", "/b/"])
+  for (const elsewhere of ["/", "/app.js", "/b/", "/a/tvv1/health"])
     expect([elsewhere, (await ask(below, elsewhere)).status]).toEqual([elsewhere, 404]);
 });
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { execFileSync } from "node:child_process";
 import dgram from "node:dgram";
-import { magicPacket, sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
+import { magicPacket, readMac, sendMagicPackets } from "../../src/transport/wake-on-lan.ts";
 import { until } from "../support/http-device.ts";
 import { root } from "../support/sources.ts";
 
@@ -9,6 +9,11 @@ test("a magic packet is six bytes of 0xff and the address sixteen times", () => 
   expect(Buffer.from(magicPacket("02:0a:FF:00:10:25")).toString("hex")).toBe(
     "ff".repeat(6) + "020aff001025".repeat(16),
   );
+});
+
+test("an address is read however it is written; one that many devices share is none", () => {
+  for (const written of ["02:0a:FF:00:10:25", "02-0A-ff-00-10-25"]) expect(readMac(written)).toBe("02:0a:ff:00:10:25");
+  for (const none of ["00:00:00:00:00:00", "02:0a:ff:00:10", "Busy", null]) expect(readMac(none)).toBeNull();
 });
 
 test("one packet goes to each destination for each address, and a destination that cannot be does not stop the others", async () => {

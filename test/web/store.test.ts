@@ -130,3 +130,9 @@ test("commands to a set go one after another, and with one that is not answered 
   expect(levels).toEqual([10, 30, 40]);
   fetching.mockRestore();
 });
+
+test("the activity keeps the newest of the events", () => {
+  for (let number = 0; number < 300; number++)
+    applyEvent({ id: `boot.${number}`, type: "action.finished", device_id: "tv" } as Followed);
+  expect(events.value.map(({ id }) => id)).toEqual(Array.from({ length: 200 }, (_, at) => `boot.${299 - at}`));
+});
