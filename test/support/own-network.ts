@@ -11,7 +11,7 @@ import { root } from "./sources.ts";
 import { isWhole } from "./whole.ts";
 
 /** Milliseconds for a file; whole tables take minutes. */
-const within = isWhole ? 1_800_000 : 150_000;
+const within = isWhole ? 1_800_000 : 600_000;
 const marker = "ZAPD_OWN_NETWORK";
 const isRoot = process.getuid?.() === 0;
 const unshare = ["unshare", isRoot ? "-n" : "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"] as const;
