@@ -56,7 +56,7 @@ function mutate(file: string, tests: readonly string[]): boolean {
     stdio: "inherit",
   });
   // A daemon whose mutant loops for ever outlives the test that started it.
-  spawnSync("pkill", ["-9", "-f", `dist/mutations/${name}/`]);
+  spawnSync("pkill", ["-9", "-f", join(root, `dist/mutations/${name}/`)]);
   return status === 0;
 }
 
