@@ -47,6 +47,8 @@ export function layCable(): Cable {
       }
     }
   };
+  // A run that was cut off may have left those of the same number.
+  dispose();
   try {
     for (const name of Object.values(names)) run("netns", "add", name);
     run("-n", names.near, "link", "add", "eth", "type", "veth", "peer", "name", "eth", "netns", names.far);
