@@ -126,6 +126,16 @@ describe("records of two platforms are one device", () => {
         seen("gamma", "g", den),
       ),
     ).toEqual(["alpha a + gamma g", "beta b1", "beta b2"]);
+    // Nor does it keep its rivals from what fits only one of them.
+    const [first, third] = ["02:00:00:00:00:01", "02:00:00:00:00:03"];
+    expect(
+      await after(
+        seen("alpha", "a", { name: "A", macs: [mac, first] }),
+        seen("gamma", "g1", { name: "B", macs: [first] }),
+        seen("gamma", "g2", { name: "C", macs: [first, third] }),
+        seen("alpha", "own", { name: "D", macs: [third] }),
+      ),
+    ).toEqual(["alpha a", "alpha own + gamma g2", "gamma g1"]);
     // Nor does it part what agrees otherwise.
     expect(
       await after(
