@@ -129,10 +129,13 @@ describe("the device meant by a path", () => {
     expect(find("tv", alike)).toBe(alike[0]);
     expect(find("Tv", alike)).toBe("ambiguous_device");
     expect(find("TV", named("TV", "TV"))).toBe("ambiguous_device");
+    expect(find(" living ROOM ")).toBe(first);
   });
 
   test("an id comes before a name; an unknown id is no device", () => {
     expect(find("8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55")).toBe("device_not_found");
+    const lettered = { id: "8c0d4f4e-5b0a-4b0f-9d3c-7a1f2e6b9c55", name: "Attic" };
+    expect(find(lettered.id.toUpperCase(), [lettered])).toBe(lettered);
     const inCapitals = { id: "1", name: first.id.toUpperCase() };
     expect(find(inCapitals.name, [inCapitals, first])).toBe(first);
     // Only an id is looked up among the ids that a device had before.
