@@ -1,5 +1,5 @@
 /** A server on this machine, and its connections. */
-import type net from "node:net";
+import net from "node:net";
 
 export type Listening = Awaited<ReturnType<typeof listening>>;
 
@@ -32,4 +32,19 @@ export async function listening(server: net.Server, host = "127.0.0.1", port = 0
       await closed;
     },
   };
+}
+
+/**
+ * Whether nobody listens at an address now. Nothing is sent: a port that was given up may be another process's by then, or that of
+ * this connection itself, and neither answers.
+ */
+export function isRefused({ hostname, port }: Pick<URL, "hostname" | "port">): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = net.connect(Number(port), hostname);
+    socket.on("error", () => resolve(true));
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve(false);
+    });
+  });
 }
