@@ -72,6 +72,10 @@ function passwordIn(file: string): string {
   const password = readFile(file, setting, true).replace(/^\ufeff|\r?\n$/g, "");
   // On macOS a file is found by its name in other letters, too.
   const name = basename(followLinks(file).path).toLowerCase();
+  if (password === "")
+    throw new BusError("settings", `The file of ${setting}, ${file}, is empty`, {
+      hint: "Write the password into it, on one line",
+    });
   if (!/\p{Cc}/u.test(password) && name !== mcpTokenFile) return password;
   throw new BusError("settings", `The file of ${setting}, ${file}, is not one of a password alone`, {
     hint: "Write the password into a file of its own, on one line",

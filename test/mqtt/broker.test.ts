@@ -84,7 +84,10 @@ describe("files of the settings", () => {
   test("a file that is not one of a password alone is not sent, nor is the token of /mcp", () => {
     const path = join(folder, "other");
     const given = { username: "lab", password_file: path };
-    writeFileSync(path, "", { mode: 0o600 });
+    for (const text of ["", "\n"]) {
+      writeFileSync(path, text, { mode: 0o600 });
+      expect(why(given)).toMatchObject({ message: `The file of mqtt.password_file, ${path}, is empty` });
+    }
     for (const text of [
       '{\n "version": 1,\n "credentials": {}\n}\n',
       '[dev]\nvendor_password = "a"',
