@@ -11,6 +11,7 @@ import { daemonForFile } from "../blackbox/daemon-for-file.ts";
 import { zapdWords } from "../support/daemon.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
+import { isRefused } from "../support/listening.ts";
 import { saidBy } from "../support/said.ts";
 import { plugInKodi, plugInRoku } from "../support/sets.ts";
 import { root } from "../support/sources.ts";
@@ -95,7 +96,7 @@ async function bodyOf(response: Response): Promise<Buffer> {
 }
 
 /** Whether anybody answers there, called from an address of this machine. */
-function answers(url: URL, from = "127.0.0.1"): Promise<boolean> {
+function answers(url: URL, from: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = net.connect({ host: url.hostname, port: Number(url.port), localAddress: from });
     socket.on("connect", () => socket.write(`GET ${url.pathname} HTTP/1.1\r\n\r\n`));
@@ -164,7 +165,7 @@ describe("a file that is served", () => {
 
     cinema.endPlayback();
     expect([await played.ended, played.said()]).toEqual([0, "a film & möre (1).mp4 has ended on Cinema\n"]);
-    expect(await answers(url)).toBe(false);
+    expect(await isRefused(url)).toBe(true);
   }, 60_000);
 
   test("is of the type that its ending says, or that was said; the set is told the same", async () => {
@@ -239,7 +240,7 @@ describe("it ends", () => {
       played.child.kill(signal);
       expect([await played.ended, played.said()]).toEqual([status, "stopped film.mp4 on Cinema\n"]);
       expect(cinema.state.playback).toBeNull();
-      expect(await answers(url)).toBe(false);
+      expect(await isRefused(url)).toBe(true);
     },
     60_000,
   );
