@@ -162,7 +162,7 @@ export class Element {
 const entities: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
 /** Decodes the five entities of XML and character references, once. Control characters become spaces. */
-function decode(raw: string, characters = maxValueLength): string {
+export function decode(raw: string, characters = maxValueLength): string {
   const text = copy(raw.slice(0, characters));
   if (!/[&\p{Cc}]/u.test(text)) return text;
   const decoded = text.replace(

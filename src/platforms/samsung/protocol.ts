@@ -2,6 +2,7 @@
 import { DeviceError, protocolError } from "../../api/errors.ts";
 import { asJson, type Json, listOf, readJson, text } from "../../transport/json.ts";
 import { readMac } from "../../transport/wake-on-lan.ts";
+import { decode } from "../../transport/xml.ts";
 import type { DeepLink, Facts, PlatformApp, Power } from "../platform.ts";
 import type { SamsungMemory } from "./memory.ts";
 import { knownApps, samsungServices } from "./services.ts";
@@ -31,7 +32,8 @@ export interface Info {
 /** Fails with `device_error` where it is not a TV that zapd can control. */
 export function readInfo(body: string): Info {
   const device = asJson(asJson(readJson(body))["device"]);
-  const [name, model] = [text(device["name"]), text(device["modelName"])];
+  // Some escape the name as in HTML: 43&quot; The Frame (NickWaterton/samsung-tv-ws-api#3).
+  const [name, model] = [decode(text(device["name"]) ?? ""), text(device["modelName"])];
   const duid = readDuid(device["duid"]) ?? readDuid(device["udn"]);
   const token = device["TokenAuthSupport"];
   if (duid === null && model === null && token === undefined) throw protocolError("is not a Samsung TV");
@@ -39,14 +41,16 @@ export function readInfo(body: string): Info {
   if (type !== "Samsung SmartTV") throw noTelevision(type);
   const year = yearOf(text(device["model"]));
   if (year === undefined ? /^.{4}[HJ]/.test(model ?? "") : year < 2016) throw encrypted();
-  const state = text(device["PowerState"])?.toLowerCase();
+  const { PowerState } = device;
+  const state = typeof PowerState === "string" ? PowerState.toLowerCase() : null;
   // Always the Wi-Fi address (1.2): no packet to it wakes a TV on a cable.
   const mac = text(device["networkType"]) === "wired" ? null : readMac(device["wifiMac"]);
   return {
     duid,
-    power: state === "on" ? "on" : state === "standby" ? "standby" : null,
+    // Some that have been off for a while report nothing here (tavicu/homebridge-samsung-tizen#702, #594).
+    power: state === "on" ? "on" : state === "standby" || state === "" ? "standby" : null,
     facts: {
-      name: name?.replace(/^\[TV\]\s*/, "") || null,
+      name: name.replace(/^\[TV\]\s*/, "") || null,
       kind: "tv",
       manufacturer: "Samsung",
       model,
@@ -57,7 +61,7 @@ export function readInfo(body: string): Info {
     },
     memory: {
       token: isTrue(token),
-      saysPower: state !== undefined,
+      saysPower: state !== null,
       frame: isTrue(device["FrameTVSupport"]),
       ...(year !== undefined && { year }),
     },

@@ -59,6 +59,12 @@ describe.concurrent("the identity of a TV", () => {
     expect(readInfo(JSON.stringify({ device })).duid).toBe("ab-cd");
   });
 
+  test("is named as its owner named it, where it escapes that as in HTML (NickWaterton/samsung-tv-ws-api#3)", async () => {
+    const named = async (name: string) => (await line({ name })).sighting.facts.name;
+    expect(await named("43&quot; The Frame &amp; Hall")).toBe('43" The Frame & Hall');
+    expect(await named("Tom & Jerry")).toBe("Tom & Jerry");
+  });
+
   test("is not looked for elsewhere: a redirect is not followed", () => {
     const redirect = { status: 302, headers: new Map([["location", "http://192.0.2.1/"]]), body: Buffer.alloc(0) };
     expect(() => parseInfo(redirect)).toThrow("answered with a redirect, which zapd does not follow");
@@ -235,6 +241,18 @@ describe("prompts and deadlines", () => {
     passed.ms += 7_000;
     await off;
     expect(one.told.ended).toEqual(["going_off"]);
+  });
+
+  test("a TV that answers in standby, and reports an empty power, is in standby (tavicu/homebridge-samsung-tizen#702)", () => {
+    const read = (power: Record<string, unknown>) => {
+      const device = { duid: "uuid:ab-cd", modelName: "QE55S90CATXXU", TokenAuthSupport: "true", ...power };
+      const { power: said, memory } = readInfo(JSON.stringify({ device }));
+      return [said, memory.saysPower];
+    };
+    expect(read({ PowerState: "" })).toEqual(["standby", true]);
+    expect(read({ PowerState: "standby" })).toEqual(["standby", true]);
+    expect(read({ PowerState: "on" })).toEqual(["on", true]);
+    expect(read({})).toEqual([null, false]);
   });
 
   test("a TV that sends no first event times out", async () => {
