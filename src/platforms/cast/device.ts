@@ -226,13 +226,8 @@ export class CastDevice {
     };
     const streamType = mime.startsWith("image/") ? "NONE" : "BUFFERED";
     const media = { contentId: url, contentType: mime, streamType, metadata };
-    const load = {
-      type: "LOAD",
-      sessionId: session.receiver?.running?.sessionId,
-      media,
-      autoplay: true,
-      currentTime: 0,
-    };
+    // Without a position, because at 0 a live stream would begin as far back as it is kept (vishen/go-chromecast#189).
+    const load = { type: "LOAD", sessionId: session.receiver?.running?.sessionId, media, autoplay: true };
     const answer = await session.askApp(load, signal, loadTimeoutMs);
     const { type, detailedErrorCode: detail } = answer;
     if (type === "LOAD_FAILED" || type === "ERROR" || readIdle(answer) === "failed")
