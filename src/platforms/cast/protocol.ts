@@ -118,6 +118,9 @@ export function readMedia(message: Json, before: Media | null, now = performance
   if (typeof mediaSessionId !== "number" || status === undefined) return null;
   const same = before?.sessionId === mediaSessionId ? before : null;
   const seconds = number(report["currentTime"]);
+  const commands = number(report["supportedMediaCommands"]) ?? same?.commands ?? null;
+  // The default receiver takes these in a queue, and does not say so (i8beef/node-red-contrib-castv2#57, #37).
+  const queue = listOf(report, "items", 2).length > 1 ? abilities.next | abilities.previous : 0;
   return {
     ...(isJson(media) ? readItem(media) : (same ?? readItem({}))),
     sessionId: mediaSessionId,
@@ -125,7 +128,7 @@ export function readMedia(message: Json, before: Media | null, now = performance
     isLoading,
     positionMs: seconds === null ? null : seconds * 1_000,
     rate: number(report["playbackRate"]) ?? 1,
-    commands: number(report["supportedMediaCommands"]) ?? same?.commands ?? null,
+    commands: commands === null ? null : commands | queue,
     at: now,
   };
 }

@@ -2,7 +2,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type CastMessage, decode, encode, framing } from "../../../src/platforms/cast/frames.ts";
-import { describeState, isCastAppId, readId, readMedia, readReceiver } from "../../../src/platforms/cast/protocol.ts";
+import {
+  abilities,
+  describeState,
+  isCastAppId,
+  readId,
+  readMedia,
+  readReceiver,
+} from "../../../src/platforms/cast/protocol.ts";
 import { idsOf } from "../../../src/platforms/cast/services.ts";
 
 const { headBytes, readHead } = framing;
@@ -185,6 +192,16 @@ describe("MEDIA_STATUS", () => {
     expect(playing(read({ playbackRate: 2, playerState: "PAUSED", currentTime: 1.2344 }))).not.toHaveProperty("rate");
     expect(playing(read({ currentTime: 1.2344 }))?.position_ms).toBe(1_234);
     expect(playing(read({ currentTime: undefined }))?.position_ms).toBeNull();
+  });
+
+  test("the items of a queue can be gone through, though the default receiver does not say so", () => {
+    const commands = (status: object) => read(status)?.commands;
+    const item = { itemId: 1, media: {} };
+    const both = 274_447 + abilities.next + abilities.previous;
+    expect(commands({ items: [item, { ...item, itemId: 2 }] })).toBe(both);
+    expect(commands({ items: [item] })).toBe(274_447);
+    expect(commands({ items: [item, item], supportedMediaCommands: both })).toBe(both);
+    expect(commands({ items: [item, item], supportedMediaCommands: undefined })).toBeNull();
   });
 
   test("what is left out has not changed, within one media session", () => {
