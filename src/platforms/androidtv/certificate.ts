@@ -102,7 +102,10 @@ const service = "atvremote";
 /** Android reports these addresses to apps that may not know the real one. */
 const hiddenMac = /^(00|02):00:00:00:00:00$|^ff(:ff){5}$/;
 
-/** `CN=atvremote/…/…/Name/MAC`. Old boxes have the name in a field of its own, and some have no parts. */
+/**
+ * `CN=atvremote/…/…/Name/MAC`. Old boxes have the name in a field of its own, and some have no parts. One that hides its address
+ * has a random UUID there, or nothing (unfoldedcircle/feature-and-bug-tracker#658).
+ */
 export function subjectOf(certificate: Uint8Array): Subject {
   const lines = (read(certificate)?.subject ?? "").split("\n").map((line) => line.replace(/\\(.)/g, "$1"));
   const parts = (field: string) =>
@@ -112,8 +115,7 @@ export function subjectOf(certificate: Uint8Array): Subject {
       .split("/") ?? [];
   const common = parts("CN");
   const mac = readMac(common.at(-1));
-  const own = mac === null ? common.slice(1) : common.slice(1, -1);
-  const name = parts("dnQualifier").at(-1) ?? own.at(-1);
+  const name = parts("dnQualifier").at(-1) ?? common.slice(1).at(-2);
   return {
     isRemote: common[0] === service,
     name: name?.trim().slice(0, 128) || null,

@@ -160,6 +160,12 @@ describe("what a TV sends", () => {
       name: "Hidden, really",
       mac: null,
     });
+    // What stands in for an address that is hidden is no name.
+    const noAddress = ["", "0b5c9a3e-52f4-4c8e-9d0e-6f1c2a7b8d90"];
+    for (const id of noAddress) {
+      expect(of(`atvremote/p/d/UHD Google TV STB/${id}`)).toMatchObject({ name: "UHD Google TV STB", mac: null });
+      expect(of(`atvremote/${id}`)).toEqual({ isRemote: true, name: null, mac: null });
+    }
     expect(of("router.example.org")).toEqual({ isRemote: false, name: null, mac: null });
     expect(subjectOf(Buffer.from("nonsense"))).toEqual({ isRemote: false, name: null, mac: null });
     expect(rsaNumbersOf(new X509Certificate(createCertificateFor("x").cert).raw)).toBeNull();
