@@ -14,7 +14,6 @@ import {
   type PlatformHost,
   type PlaybackCommand,
   type StatePart,
-  volumeKeys,
 } from "../platform.ts";
 import { AndroidTv, describeState } from "./device.ts";
 import { pairHint } from "./failures.ts";
@@ -60,13 +59,12 @@ function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): 
   const own = new Set<Capability>(["state", "power_on"]);
   for (const [feature, capabilities] of byFeature)
     if (offered === undefined || (offered & features[feature]) !== 0) for (const one of capabilities) own.add(one);
-  const hasVolume = memory.volume !== false && own.has("keys");
-  if (hasVolume) own.add("volume").add("mute");
-  const keys = [...keysOf(isStreamingBox(facts))].filter((key) => hasVolume || !volumeKeys.has(key));
+  // The keys stay: a box that leaves the volume to the TV passes them on to it (home-assistant/core#179902, #91677).
+  if (memory.volume !== false && own.has("keys")) own.add("volume").add("mute");
   return {
     has: new Set<Capability>([...own, "pair"]),
     withheld: paired && facts.access !== "unpaired" ? emptySet : own,
-    keys: new Set(keys),
+    keys: keysOf(isStreamingBox(facts)),
     hint: pairHint,
   };
 }
