@@ -216,6 +216,22 @@ describe("an LG set", () => {
     expect(kept(id)?.["key"]).not.toBe(key);
   });
 
+  test("that has had too many pairing requests keeps its key, and a command says so", async () => {
+    let refuses = false;
+    // It answers so to a key that it gave, and shows nothing, until it is unplugged (klattimer/LGWebOSRemote#158).
+    const refusal: FakeSetOptions["answer"] = ({ type }) =>
+      refuses && type === "register" ? { error: "403 too many pairing requests" } : "usual";
+    const { id, set } = await paired(refusal);
+    const before = kept(id);
+    await set.stop();
+    refuses = true;
+    await set.start();
+    const { message, hint } = await refuse(daemon, "getState", { id }, "device_refused");
+    expect(message).toContain("busy with other pairing requests");
+    expect(hint).toContain("unplug the TV");
+    expect(kept(id)).toEqual(before);
+  });
+
   slowTest(
     "that pushes nothing is read: what it shows, its volume, and whether commands had an effect",
     async () => {

@@ -1,5 +1,5 @@
 /** Registration (smart-tvs.md 2.3): with a client key, or by a prompt that the user accepts. */
-import { type DeviceError, hasReason, pairingFailed, pairingRequired } from "../../api/errors.ts";
+import { DeviceError, hasReason, pairingFailed, pairingRequired } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { type KeptSecret, type Paired, type Pairing, type PlatformHost, pairingCancelled } from "../platform.ts";
@@ -56,7 +56,7 @@ export async function register(
       await secret.drop();
       throw pairingRequired("no longer accepts the pairing with zapd", pairHint);
     }
-    if (error instanceof WebosError) throw pairingFailure(error);
+    if (error instanceof WebosError) throw pairingFailure(error, "device_refused");
     if (prompted !== undefined) {
       onPrompt();
       throw promptedAgain();
@@ -152,17 +152,23 @@ function isBusy({ tvStatus, words }: WebosError): boolean {
   return tvStatus === 409 || /too many|already in progress/i.test(words);
 }
 
-function pairingFailure(error: unknown): unknown {
+/** `code`: of a TV that admits no client now. A command has no `pairing_failed`. */
+function pairingFailure(error: unknown, code: "pairing_failed" | "device_refused" = "pairing_failed"): unknown {
   if (!(error instanceof WebosError)) return explainClosed(error);
   const { words } = error;
   if (isBlocked(error)) {
-    return pairingFailed("denied", `refused the pairing request: its firmware blocks zapd ("${words}")`, {
+    return new DeviceError(code, `refused the pairing request: its firmware blocks zapd ("${words}")`, {
+      phase: "answered",
+      reason: "denied",
       hint: "Update zapd, and check Settings > Support > IP control settings on the TV",
     });
   }
   if (isBusy(error)) {
-    return pairingFailed("busy", `is busy: it already shows the request of another program ("${words}")`, {
-      hint: "Answer that request on the TV, then run zapd pair {device} again",
+    return new DeviceError(code, `is busy with other pairing requests ("${words}")`, {
+      phase: "answered",
+      reason: "busy",
+      // A TV that shows none may refuse every client until then (klattimer/LGWebOSRemote#158).
+      hint: "Answer the request on the TV, or unplug the TV for a minute if it shows none; then run zapd pair {device} again",
     });
   }
   if (!isRefusal(error)) return error;
