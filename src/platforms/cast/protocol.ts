@@ -87,6 +87,8 @@ export interface Media {
   readonly rate: number;
   /** `null` where it has not said which commands it takes. */
   readonly commands: number | null;
+  /** Whether it is one of several items of a queue. */
+  readonly inQueue: boolean;
   /** On the monotonic clock. */
   readonly at: number;
 }
@@ -119,8 +121,9 @@ export function readMedia(message: Json, before: Media | null, now = performance
   const same = before?.sessionId === mediaSessionId ? before : null;
   const seconds = number(report["currentTime"]);
   const commands = number(report["supportedMediaCommands"]) ?? same?.commands ?? null;
+  const inQueue = report["items"] === undefined ? (same?.inQueue ?? false) : listOf(report, "items", 2).length > 1;
   // The default receiver takes these in a queue, and does not say so (i8beef/node-red-contrib-castv2#57, #37).
-  const queue = listOf(report, "items", 2).length > 1 ? abilities.next | abilities.previous : 0;
+  const queue = inQueue ? abilities.next | abilities.previous : 0;
   return {
     ...(isJson(media) ? readItem(media) : (same ?? readItem({}))),
     sessionId: mediaSessionId,
@@ -129,6 +132,7 @@ export function readMedia(message: Json, before: Media | null, now = performance
     positionMs: seconds === null ? null : seconds * 1_000,
     rate: number(report["playbackRate"]) ?? 1,
     commands: commands === null ? null : commands | queue,
+    inQueue,
     at: now,
   };
 }

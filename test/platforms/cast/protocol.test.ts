@@ -202,6 +202,10 @@ describe("MEDIA_STATUS", () => {
     expect(commands({ items: [item] })).toBe(274_447);
     expect(commands({ items: [item, item], supportedMediaCommands: both })).toBe(both);
     expect(commands({ items: [item, item], supportedMediaCommands: undefined })).toBeNull();
+    // A queue that has not changed is left out.
+    const queued = read({ items: [item, item] });
+    expect(read({ items: undefined }, queued)?.commands).toBe(both);
+    expect(read({ items: [item] }, queued)?.commands).toBe(274_447);
   });
 
   test("what is left out has not changed, within one media session", () => {
