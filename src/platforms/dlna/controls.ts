@@ -12,6 +12,12 @@ import type { Args, Renderer } from "./renderer.ts";
 const readyTimeoutMs = 5_000;
 /** Illegal MIME type; resource not found; format not supported for playback; the transport is locked (AVTransport:1, 2.4). */
 const faults = { type: 714, missing: 716, format: 704, unready: 701, locked: 705 } as const;
+/**
+ * Faults for "not in this state", such as nothing to play, to pause or to seek in: 501 of any service (Device Architecture 1.0,
+ * 3.2.2), with which libupnp answers commands that it lacks as well, and those of AVTransport:1 (2.4; 710 is rygel's for what it
+ * cannot seek in, songchenwen/plexdlnaplayer#34).
+ */
+const wrongState = [501, 701, 710, 711] as const;
 
 /** The status in which a refused command has nothing to do. */
 const statusWithoutEffect: Partial<Record<PlaybackCommand, readonly (string | null)[]>> = {
@@ -42,7 +48,7 @@ export async function controlPlayer(
   try {
     await renderer.command("transport", actions[what], signal, what === "play" ? { Speed: "1" } : {});
   } catch (error) {
-    if (!isWrongState(renderer, error)) throw error;
+    if (!isFault(error, ...wrongState)) throw error;
     const status = (await renderer.playback(signal))?.status ?? null;
     if (!renderer.showsPlayback)
       throw new ZapdError("device_refused", `does not accept ${what} now, and does not report what it is playing`);
@@ -57,7 +63,7 @@ async function seek(renderer: Renderer, positionMs: number, signal: AbortSignal)
   try {
     await renderer.command("transport", "Seek", signal, args);
   } catch (error) {
-    if (!isWrongState(renderer, error)) throw error;
+    if (!isFault(error, ...wrongState)) throw error;
     if ((await renderer.playback(signal)) === null && renderer.showsPlayback) throw nothingLoaded(notPlaying);
     throw new ZapdError("device_refused", "cannot seek in what it is playing");
   }
@@ -168,10 +174,6 @@ export function controlsOf(renderer: Renderer): Pick<Connection, "volume" | "pla
       media: { play: (item: MediaItem, signal: AbortSignal) => playMedia(renderer, item, signal) },
     }),
   };
-}
-
-function isWrongState({ stack }: Pick<Renderer, "stack">, error: unknown): boolean {
-  return isFault(error, ...stack.wrongState);
 }
 
 /** Whether the renderer answered with one of these faults. */

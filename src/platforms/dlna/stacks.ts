@@ -3,17 +3,11 @@
  * unknown one is assumed to follow the standard.
  */
 
-/**
- * Faults of AVTransport for "not in this state" (AVTransport:1, table 2-25): nothing to play, to pause or to seek in.
- */
-const wrongState: ReadonlySet<number> = new Set([701, 711]);
-
 export interface Stack {
   /** Matched against its server header, manufacturer and model. */
   readonly pattern: RegExp;
   /** It answers several requests on a connection. Others may reset it at the second: each request has its own (players.md 8). */
   readonly keepsConnections?: true;
-  readonly wrongState: ReadonlySet<number>;
   /** It reports every action as possible, and answers 200 to all: it is not asked first. */
   readonly acceptsEverything?: true;
   /** How far the volume may be from the one that was set, in the renderer's range: it rounds. */
@@ -26,14 +20,11 @@ export const stackNames = ["platinum", "libupnp", "gupnp", "other"] as const;
 type StackName = (typeof stackNames)[number];
 
 export const stacks: Readonly<Record<StackName, Stack>> = {
-  platinum: { pattern: /\b(platinum|xbmc)\b/i, keepsConnections: true, wrongState, acceptsEverything: true },
-  // It answers 501 to commands that it cannot do now, as well as to those that it lacks.
-  libupnp: {
-    pattern: /portable sdk for upnp|\b(libupnp|gmediarender)\b/i,
-    wrongState: new Set([...wrongState, 501]),
-  },
-  gupnp: { pattern: /\b(gupnp|rygel)\b/i, keepsConnections: true, wrongState, volumeSlack: 1, hidesVolume: true },
-  other: { pattern: /^/, wrongState },
+  platinum: { pattern: /\b(platinum|xbmc)\b/i, keepsConnections: true, acceptsEverything: true },
+  // Like the standard; what is remembered of renderers names it.
+  libupnp: { pattern: /portable sdk for upnp|\b(libupnp|gmediarender)\b/i },
+  gupnp: { pattern: /\b(gupnp|rygel)\b/i, keepsConnections: true, volumeSlack: 1, hidesVolume: true },
+  other: { pattern: /^/ },
 };
 
 export function stackOf(device: string): StackName {

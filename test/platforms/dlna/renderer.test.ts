@@ -330,12 +330,13 @@ test.concurrent("a renderer that does not tell what it plays is not said to play
 });
 
 test.concurrent("a renderer that plays and refuses to pause is not taken to play nothing", async () => {
+  let errorCode = 701;
   const refusing = (status: "playing" | "paused" | null, showsPlayback = true) => ({
     memory: {},
     showsPlayback,
     stack: stacks.other,
     query: async () => new Map(),
-    command: async () => Promise.reject(new SoapFault("Pause", 500, 701, "")),
+    command: async () => Promise.reject(new SoapFault("Pause", 500, errorCode, "")),
     playback: async () => status && { status, position_ms: null, duration_ms: null, live: null, title: null },
   });
   const told = (...shown: Parameters<typeof refusing>) =>
@@ -349,4 +350,38 @@ test.concurrent("a renderer that plays and refuses to pause is not taken to play
   const broken = { ...refusing("playing"), command: () => Promise.reject(new SoapFault("Pause", 500, 402, "")) };
   await expect(controlPlayer(broken, "pause", never)).rejects.toMatchObject({ errorCode: 402 });
   expect(await told(null, false)).toBe("does not accept pause now, and does not report what it is playing");
+  // "May be returned if current state of service prevents invoking that action" (Device Architecture 1.0, 3.2.2).
+  errorCode = 501;
+  expect(await told("playing")).toBe("does not accept pause while it is playing");
+  expect(await told(null)).toBe("is not playing anything");
+});
+
+test.concurrent("a renderer that cannot seek, or cannot now, says which, whatever its fault", async () => {
+  let transport = "PLAYING";
+  // Rygel's for a stream, and while it is stopped; Kodi 21's (xbmc/xbmc#25935).
+  let fault = 710;
+  const set = await startHttpDevice(({ method, head }) => {
+    const service = "urn:schemas-upnp-org:service:AVTransport:1";
+    if (method === "GET")
+      return answer(
+        200,
+        `<root><device><deviceType>urn:schemas-upnp-org:device:MediaRenderer:1</deviceType><UDN>uuid:stream</UDN><serviceList><service><serviceType>${service}</serviceType><controlURL>/c</controlURL></service></serviceList></device></root>`,
+        ["Connection: close"],
+      );
+    const said = head.includes("#GetTransportInfo")
+      ? `<GetTransportInfoResponse><CurrentTransportState>${transport}</CurrentTransportState></GetTransportInfoResponse>`
+      : `<Fault><detail><UPnPError><errorCode>${fault}</errorCode></UPnPError></detail></Fault>`;
+    return answer(said.startsWith("<Fault>") ? 500 : 200, `<Envelope><Body>${said}</Body></Envelope>`);
+  });
+  const { connection } = await lineTo(dlna, set, { lead: { ...set.address, path: "/d.xml" } });
+  const seek = () => has(connection.playback?.seek)(61_000, never);
+  for (fault of [710, 501]) {
+    transport = "PLAYING";
+    await expect(seek()).rejects.toMatchObject({
+      code: "device_refused",
+      message: "cannot seek in what it is playing",
+    });
+    transport = "STOPPED";
+    await expect(seek()).rejects.toMatchObject({ code: "device_refused", message: "is not playing anything" });
+  }
 });
