@@ -83,7 +83,8 @@ export function readDescription(
 
 function kindOf(words: string): Kind {
   if (/sound ?bar|speaker/i.test(words)) return "soundbar";
-  return /\btv\b/i.test(words) ? "tv" : "player";
+  // Panasonic's and Sony's do not say TV (UniversalMediaServer, RendererConfigurationTest: "Panasonic VIErA").
+  return /\btv\b|viera|bravia/i.test(words) ? "tv" : "player";
 }
 
 /** What AVTransport can do, by its document. */

@@ -165,8 +165,8 @@ describe("a description", () => {
   test("tells TV, soundbar and player apart", () => {
     const kindOf = (model: string) =>
       read(described("").replace("<UDN>", `<modelName>${model}</modelName><UDN>`)).facts.kind;
-    const models = ["Samsung TV DMR", "Sound Bar 5", "Wireless Speaker", "MTV Box", "gmediarender"];
-    expect(models.map(kindOf)).toEqual(["tv", "soundbar", "soundbar", "player", "player"]);
+    const models = ["Samsung TV DMR", "Panasonic VIErA", "Sound Bar 5", "Wireless Speaker", "MTV Box", "gmediarender"];
+    expect(models.map(kindOf)).toEqual(["tv", "tv", "soundbar", "soundbar", "player", "player"]);
   });
 
   test("names the port of its page, where that is at its own address", () => {
