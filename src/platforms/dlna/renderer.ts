@@ -1,5 +1,6 @@
 /** One renderer: calls to its services, its events, and its state, as `state` of a connection. */
 import { hasCode, protocolError, wrongDevice, ZapdError } from "../../api/errors.ts";
+import { tryOr } from "../../system/try-or.ts";
 import { DeviceHttp, type Read, type RequestOptions } from "../../transport/http.ts";
 import { askSoap, type SoapAction, type SoapValues, soapFlag, tellSoap, unlessFault } from "../../transport/soap.ts";
 import {
@@ -232,9 +233,13 @@ export class Renderer {
     const answer = await read(path, this.#withConnection({}));
     // Another device is at this address, or the description has moved.
     if (answer.status === 404) throw wrongDevice(this.#target.host);
-    if (answer.status !== 200) throw protocolError("did not report its identity");
-    const { udn, facts, memory } = readDescription(answer, this.#target, path);
-    if (udn !== this.#target.identity) throw wrongDevice(this.#target.host);
+    // A Panasonic TV that is off sends an empty one.
+    if (answer.status !== 200 || answer.body.length === 0) throw protocolError("did not report its identity");
+    // An old Samsung TV numbers its paths at each start, so another of its descriptions may be at this one
+    // (sermayoral/ha-samsungtv-encrypted#6).
+    const described = tryOr(() => readDescription(answer, this.#target, path), null);
+    if (described?.udn !== this.#target.identity) throw wrongDevice(this.#target.host);
+    const { facts, memory } = described;
     this.#provenAt = performance.now();
     this.#emit({ type: "facts", facts, memory });
   }

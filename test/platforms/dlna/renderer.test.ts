@@ -385,3 +385,27 @@ test.concurrent("a renderer that cannot seek, or cannot now, says which, whateve
     await expect(seek()).rejects.toMatchObject({ code: "device_refused", message: "is not playing anything" });
   }
 });
+
+test.concurrent("a renderer at whose path another description is, as of a TV that numbers its paths at each start, is to be searched for", async () => {
+  let type = "urn:schemas-upnp-org:device:MediaRenderer:1";
+  const set = await startHttpDevice(({ method }) =>
+    method === "GET"
+      ? answer(
+          200,
+          type &&
+            `<root><device><deviceType>${type}</deviceType><UDN>uuid:tv</UDN><serviceList><service><serviceType>urn:schemas-upnp-org:service:AVTransport:1</serviceType><controlURL>/smp_20_</controlURL></service></serviceList></device></root>`,
+          ["Connection: close"],
+        )
+      : answer(500),
+  );
+  const { connection } = await lineTo(dlna, set, { lead: { ...set.address, path: "/smp_7_" } });
+  type = "urn:samsung.com:device:RemoteControlReceiver:1";
+  await expect(has(connection.playback).do("pause", never)).rejects.toMatchObject({
+    code: "device_unreachable",
+    reason: "wrong_device",
+  });
+  // None, as of one that is off, is no other device's.
+  type = "";
+  expect(await codeOf(has(connection.playback).do("pause", never))).toBe("device_error");
+  expect(set.heard.filter(({ method }) => method === "POST")).toEqual([]);
+});
