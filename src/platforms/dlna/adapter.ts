@@ -33,9 +33,21 @@ import { Renderer } from "./renderer.ts";
 /** Most devices of a newer version also answer searches for the older ones, but not all. */
 const versions = [1, 2, 3] as const;
 /**
- * Where a description usually is, for an address without a search: libupnp and others, Platinum, Samsung TVs, Sonos.
+ * Where a description usually is, for an address without a search: libupnp and others, Platinum, Samsung TVs, Sonos, Sony
+ * (the LOCATION of a KDL-32W605A), Panasonic (of a 42AS650, home-assistant/core#23083), Philips (of an AW9000, FHEM), Yamaha
+ * (of an R-N602, jellyfin#4919), Denon and Marantz (HEOS).
  */
-const usualPaths = ["/description.xml", "/", "/dmr", "/xml/device_description.xml"] as const;
+const usualPaths = [
+  "/description.xml",
+  "/",
+  "/dmr",
+  "/xml/device_description.xml",
+  "/dmr.xml",
+  "/dmr/ddd.xml",
+  "/nmrDescription.xml",
+  "/MediaRenderer/desc.xml",
+  "/upnp/desc/aios_device/aios_device.xml",
+] as const;
 
 export const dlna: Platform<DlnaMemory> = {
   name: "dlna",

@@ -409,3 +409,20 @@ test.concurrent("a renderer at whose path another description is, as of a TV tha
   expect(await codeOf(has(connection.playback).do("pause", never))).toBe("device_error");
   expect(set.heard.filter(({ method }) => method === "POST")).toEqual([]);
 });
+
+test.concurrent("a renderer is found by its address and port at the paths of the makers that choose their own", async () => {
+  for (const path of [
+    "/dmr.xml",
+    "/dmr/ddd.xml",
+    "/nmrDescription.xml",
+    "/MediaRenderer/desc.xml",
+    "/upnp/desc/aios_device/aios_device.xml",
+  ]) {
+    const described = `<root><device><deviceType>urn:schemas-upnp-org:device:MediaRenderer:1</deviceType><UDN>uuid:at-${path}</UDN></device></root>`;
+    const set = await startHttpDevice(({ target }) =>
+      target === path ? answer(200, described) : answer(404, "", ["Connection: close"]),
+    );
+    expect((await dlna.identify(set.address, platformHostOf(), never)).memory.path).toBe(path);
+    await set.stop();
+  }
+});
