@@ -181,7 +181,9 @@ export class Renderer {
     const mute = mutes ? await unlessFault(this.query("rendering", "GetMute", signal, channel)) : undefined;
     const own = Number(volume?.get("CurrentVolume") || Number.NaN);
     const muted = soapFlag(mute?.get("CurrentMute"));
-    const level = range && Number.isFinite(own) ? this.#levelOf(own, range, muted) : null;
+    // A negative one is none, where the range has none (openhab-addons#17991).
+    const isLevel = range && Number.isFinite(own) && own >= Math.min(0, range.min);
+    const level = isLevel ? this.#levelOf(own, range, muted) : null;
     this.#lastLevel = level;
     return { level, muted };
   }

@@ -202,6 +202,8 @@ test.concurrent("a query that fails with a bare status leaves only its part unkn
   values["GetVolume"] = "<CurrentVolume/>";
   values["GetTransportInfo"] = "<CurrentTransportState>Paused_Playback</CurrentTransportState>";
   expect(await state(line)).toMatchObject({ playback: { status: "paused" }, volume: { level: null } });
+  values["GetVolume"] = "<CurrentVolume>-1</CurrentVolume>";
+  expect(await state(line)).toMatchObject({ volume: { level: null, muted: true } });
   delete values["GetMute"];
   for (let press = 0; press < 2; press++) await has(line.connection.keys).press("mute", never);
   expect(muted).toEqual(["1", "0", "1"]);
