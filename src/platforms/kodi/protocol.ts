@@ -41,7 +41,12 @@ export type Playing = Readonly<ReturnType<typeof readPlaying>>;
 
 /** Files often have a label only; a channel has only its name. */
 function titleOf(item: Json): string | null {
-  return text(item["title"]) ?? text(item["label"]) ?? text(item["channel"]);
+  return plain(item["title"]) ?? plain(item["label"]) ?? plain(item["channel"]);
+}
+
+/** A label without the markup that Kodi draws and add-ons write into titles too (xbmc/Kore#629; CGUITextLayout::ParseText). */
+function plain(label: unknown): string | null {
+  return text(text(label)?.replace(/\[\/?(?:B|I|LIGHT|COLOR(?:[ =][^\]]*)?|UPPERCASE|LOWERCASE|CAPITALIZE)\]/g, ""));
 }
 
 function artistOf({ artist }: Json): string | null {
@@ -118,7 +123,7 @@ export function readAddon(addon: Json): PlatformApp | null {
   const id = text(addon["addonid"]);
   if (id === null || !/^[a-z0-9][\w.-]{0,127}$/i.test(id) || addon["enabled"] === false) return null;
   return {
-    ...appOf(id, text(addon["name"])?.replace(/\[\/?(B|I|COLOR[^\]]*|UPPERCASE|LIGHT)\]/gi, "") ?? null),
+    ...appOf(id, plain(addon["name"])),
     version: text(addon["version"]),
   };
 }
@@ -127,7 +132,7 @@ export function readAddon(addon: Json): PlatformApp | null {
 export function readFavourite(favourite: Json): PlatformApp | null {
   const title = text(favourite["title"])?.trim();
   if (!title || title.length > 100) return null;
-  return appOf(`${favouritePrefix}${title}`, title);
+  return appOf(`${favouritePrefix}${title}`, plain(title));
 }
 
 /** Whether Kodi can open it: the id of an add-on, a favourite, a channel, an absolute path or an address. */

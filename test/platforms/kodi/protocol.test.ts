@@ -37,6 +37,10 @@ test("what plays has the first of a title, a label and the name of its channel, 
     artist: "B, C",
   });
   expect(played({}, { title: "", label: "a.mkv", channel: "1" }).title).toBe("a.mkv");
+  // What an add-on names what it plays (xbmc/Kore#629).
+  const marked = "[COLOR chartreuse]News[/COLOR] [LOWERCASE]Live[/LOWERCASE]";
+  expect(played({}, { title: "[B][/B]", label: marked }).title).toBe("News Live");
+  expect(played({}, { label: "Alive [COLORIZED] [b].mkv" }).title).toBe("Alive [COLORIZED] [b].mkv");
   expect(played({}, { channel: "1", artist: Array(20).fill("x") })).toMatchObject({
     title: "1",
     artist: Array(16).fill("x").join(", "),
@@ -49,6 +53,7 @@ test("an add-on has an id that can be launched, and is not disabled; a favourite
   for (const addon of [{}, { addonid: "a/b" }, { addonid: "plugin.video.x", enabled: false }])
     expect(readAddon(addon)).toBeNull();
   expect(readFavourite({ title: " Film " })).toMatchObject({ platformId: "favourite:Film", name: "Film" });
+  expect(readFavourite({ title: "[B]A[/B]" })).toMatchObject({ platformId: "favourite:[B]A[/B]", name: "A" });
   expect(readFavourite({ title: "x".repeat(100) })?.name.length).toBe(100);
   for (const title of [undefined, "", " ", "x".repeat(101)]) expect(readFavourite({ title })).toBeNull();
 });
