@@ -524,6 +524,12 @@ const codes = {
   takenOver: 0x8e,
 } as const;
 
+/** What zapd needs and the broker's own settings turn off, by its reason code. */
+const needs: ReadonlyMap<number, string> = new Map([
+  [0x9a, "zapd needs a broker that keeps retained messages (Mosquitto: retain_available true)"],
+  [0x9b, "zapd needs a broker that takes messages with QoS 1 (Mosquitto: max_qos 1, or 2)"],
+]);
+
 function refusal(error: unknown, broker: Broker): BusError {
   const { url, username } = broker;
   const code = error instanceof Error && "code" in error ? error.code : undefined;
@@ -549,7 +555,7 @@ function refusal(error: unknown, broker: Broker): BusError {
     });
   if (typeof code === "string") return unreachable(error, broker);
   return new BusError("closed", `The broker at ${url} refused the connection (reason 0x${Number(code).toString(16)})`, {
-    hint: seeLog,
+    hint: needs.get(Number(code)) ?? seeLog,
     cause: error,
   });
 }
@@ -559,7 +565,9 @@ function disconnected(code: number, { url }: Broker): BusError {
   if (code === codes.takenOver) return takenOver(url);
   return new BusError("closed", `The broker at ${url} closed the connection (reason 0x${code.toString(16)})`, {
     hint:
-      code === codes.forbidden ? "Allow zapd's topics in the broker's ACL: src/mqtt/README.md has one to copy" : seeLog,
+      code === codes.forbidden
+        ? "Allow zapd's topics in the broker's ACL: src/mqtt/README.md has one to copy"
+        : (needs.get(code) ?? seeLog),
   });
 }
 

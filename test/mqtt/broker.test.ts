@@ -393,6 +393,23 @@ describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (
     await expect(left).rejects.toBeInstanceOf(BusError);
     await other.close();
   });
+
+  test("one that is set to keep nothing, or to take no QoS 1, is told by its setting", async () => {
+    const will = { topic: "status", payload: "{}" };
+    for (const [line, setting] of [
+      ["retain_available false", "retain_available true"],
+      ["max_qos 0", "max_qos 1"],
+    ] as const) {
+      const limited = await Mosquitto.start(() => ["allow_anonymous true", line]);
+      const hint = expect.stringContaining(setting);
+      expect(await failure(connectBus(plainAt(limited.port), { clientId: "a", will }))).toMatchObject({ hint });
+      // As `zapd doctor` connects, without a will.
+      const bus = await connectBus(plainAt(limited.port), { clientId: "a" });
+      await bus.publish("t", "x", { retain: true, qos: 1 }).catch(() => {});
+      expect(await bus.ended).toMatchObject({ hint });
+      limited.dispose();
+    }
+  });
 });
 
 describe.skipIf(noMosquitto !== null || Bun.which("openssl") === null)(
