@@ -295,7 +295,9 @@ export function answerUnknown(c: Context<Env>, prefix: string): Response {
   const methods = known.filter(isHere).map((one) => one.method.toUpperCase());
   if (methods.length === 0) {
     const error = new ZapdError("not_found", `There is nothing at ${(c.env.callerPath ?? path).slice(0, 200)}`, {
-      hint: `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
+      hint: /.\/$/.test(path)
+        ? "No route ends with /: leave it out"
+        : `Every route begins with ${prefix}/v1, such as ${prefix}/v1/devices`,
     });
     return c.json({ ok: false, error: errorBody(error) }, 404);
   }

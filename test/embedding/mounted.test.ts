@@ -257,6 +257,7 @@ test("404 and 405 name the path that was asked for, and the hint one that is the
     hint: "Every route begins with /tv/v1, such as /tv/v1/devices",
   });
   expect((await ask("/tv/v1/devices")).status).toBe(200);
+  expect((await bodyOf("/tv/docs/")).error.hint).toBe("No route ends with /: leave it out");
   expect((await bodyOf("/other/v1/devices")).error.message).toBe("There is nothing at /other/v1/devices");
   const wrong = await bodyOf("/tv/v1/health", "DELETE");
   expect(wrong.error.message).toBe("/tv/v1/health does not support DELETE");
