@@ -96,7 +96,7 @@ function unpack(built: Readonly<Record<string, BuiltFile>>): ReadonlyMap<string,
 }
 
 function answer(c: Context<Env>, { type, etag, gzip }: Asset, policy: string): Response {
-  const isZipped = /(?:^|,)\s*gzip\s*(?:;\s*q=(?:1|0?\.\d*[1-9])\d*\s*)?(?:,|$)/i.test(
+  const isZipped = /(?:^|,)\s*gzip\s*(?:;\s*q=(?:1|0?\.\d*[1-9])[.\d]*\s*)?(?:,|$)/i.test(
     c.req.header("accept-encoding") ?? "",
   );
   // Each encoding is a representation with its own tag (RFC 9110, 8.8.3.3).

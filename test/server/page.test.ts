@@ -57,8 +57,12 @@ made("a file is compressed for clients that accept gzip, with an ETag of its own
   expect(zipped.headers.get("content-encoding")).toBe("gzip");
   expect(zipped.headers.get("vary")).toContain("Accept-Encoding");
   expect(zipped.headers.get("etag")).not.toBe(plain.headers.get("etag"));
-  const unwanted = await ask(own, "/app.js", { "accept-encoding": "gzip;q=0" });
-  expect([unwanted.headers.get("content-encoding"), unwanted.text]).toEqual([null, plain.text]);
+  const preferred = await ask(own, "/app.js", { "accept-encoding": "gzip;q=1.0,deflate;q=0.6,identity;q=0.3" });
+  expect(preferred.headers.get("content-encoding")).toBe("gzip");
+  for (const none of ["gzip;q=0", "gzip;q=0.000"]) {
+    const unwanted = await ask(own, "/app.js", { "accept-encoding": none });
+    expect([unwanted.headers.get("content-encoding"), unwanted.text]).toEqual([null, plain.text]);
+  }
 });
 
 made("POST is refused with 405", async () => {
