@@ -89,6 +89,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
       answerTo: (question) => answerIn(inputResponses?.[question], question),
       canAsk: canAsk(declared),
     };
+    const end = reportProgress(context.mcpReq);
     try {
       return resultOf(await runPaired(tool, params.arguments, toolContext));
     } catch (error) {
@@ -96,6 +97,8 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
       const failure = await failureOf(error, explain);
       const text = failureText(failure);
       return { isError: true, structuredContent: { ...failure }, content: [{ type: "text", text }] };
+    } finally {
+      end();
     }
   });
 
@@ -123,6 +126,19 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
   if (changes) subscriptions(server, changes);
   return server;
 }
+
+/** A client that asks for progress waits for a scene longer than the minute after which it would cancel the call. */
+function reportProgress({ _meta, notify }: ServerContext["mcpReq"]): () => void {
+  const progressToken = _meta?.progressToken;
+  if (progressToken === undefined) return () => {};
+  let progress = 0;
+  const timer = setInterval(() => {
+    void notify({ method: "notifications/progress", params: { progressToken, progress: ++progress } }).catch(() => {});
+  }, progressMs);
+  return () => clearInterval(timer);
+}
+
+const progressMs = 10_000;
 
 /** Clients of earlier protocols subscribe to one resource at a time, for as long as they are connected. */
 function subscriptions(server: Server, changes: Changes): void {

@@ -1,5 +1,5 @@
 /** Sessions of earlier protocols over HTTP: what they keep open, and for how long. */
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect, spyOn, test } from "bun:test";
 import type { Followed } from "../../src/api/client.ts";
 import { createMcp, type Mcp } from "../../src/mcp/http.ts";
 import { ResourceChanges } from "../../src/mcp/resources.ts";
@@ -80,6 +80,23 @@ test("clients of the newer protocol may listen beside 64 others: the limit on st
     });
     expect([open, headers.get("content-type")]).toEqual([open, "text/event-stream"]);
   }
+});
+
+test("a client that asks for progress hears of a long call until it is over; another hears nothing", async () => {
+  const { say } = await session();
+  const often = globalThis.setInterval;
+  const timers = spyOn(globalThis, "setInterval").mockImplementation(((work: () => void) => often(work, 5)) as never);
+  const call = (id: number, _meta: object) => say("tools/call", { name: "get_state", arguments: {}, _meta }, id);
+  const [silent, told] = [await call(1, {}), await call(2, { progressToken: "mine" })];
+  timers.mockRestore();
+  let heard = "";
+  for await (const part of told.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    heard += part;
+    if (/"progress":3\b/.test(heard)) break;
+  }
+  expect(heard).toContain('"method":"notifications/progress","params":{"progressToken":"mine","progress":1}');
+  await say("notifications/cancelled", { requestId: 1 });
+  expect(await silent.text()).not.toContain("progress");
 });
 
 test("changes are followed only while a session has a stream for them", async () => {
