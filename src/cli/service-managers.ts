@@ -31,7 +31,7 @@ export interface Manager {
   ready(): Promise<void>;
   /** Whether the service is installed, starts at login, and runs. */
   state(): Promise<{ readonly installed: boolean; readonly enabled: boolean; readonly running: boolean }>;
-  /** Starts the service now and at each login; `changed`: the file has changed since it was last started. */
+  /** Starts the service now and at each login; `changed`: the file or the program has changed since it was last started. */
   start(changed: boolean): Promise<void>;
   /** Stops the service for good. The file still exists. */
   stop(): Promise<void>;
@@ -228,7 +228,7 @@ export const mark = /^(#|<!--) Written by `?zapd service install/m;
 
 /**
  * The text of `zapd.service`. Exit status 78 means that the config must be mended (SECURITY.md 4), so a restart would not
- * help. The hardening works in a user unit, because it needs only no_new_privs and seccomp.
+ * help. Where a port stays taken, the pauses grow, from systemd 254 on; an older one ignores those two lines. The hardening works in a user unit, because it needs only no_new_privs and seccomp.
  */
 export function unitText({ words, env }: Program): string {
   // Without the colon systemd would expand `$NAME`.
@@ -243,6 +243,8 @@ Type=exec
 ExecStart=${literal}${words.map(unitWord).join(" ")}
 ${environment.join("")}Restart=on-failure
 RestartSec=2
+RestartSteps=4
+RestartMaxDelaySec=30
 RestartPreventExitStatus=78
 NoNewPrivileges=yes
 LockPersonality=yes

@@ -1,12 +1,14 @@
 /** `zapd service`: installs the daemon as a service of the system, started at login. */
+import { statSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { dirname, isAbsolute, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { makeFolder, writeAtomically } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import { shellQuote } from "../system/text.ts";
+import { tryOr } from "../system/try-or.ts";
 import type { Context } from "./context.ts";
 import { CommandError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
@@ -21,6 +23,8 @@ export interface PlatformHost {
   run: Run;
   /** Whether a daemon answers on the control socket. */
   answers(): Promise<boolean>;
+  /** The control socket of the daemon. */
+  readonly socket: string;
   /** How long a daemon may take to answer after its start. */
   readonly answerTimeoutMs: number;
 }
@@ -37,6 +41,7 @@ export async function service(context: Context): Promise<number> {
     program: managers.programOf(managers.runningNow(), env, context.option("config")),
     run: managers.runProgram,
     answers: () => currentRuntime().isListening(context.socket()),
+    socket: context.socket(),
     answerTimeoutMs: 4_000,
   });
 }
@@ -74,7 +79,8 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
   const { name, file, text } = manager;
   await manager.ready();
   const before = await ownFile(file);
-  if (!(await manager.state()).running && (await platformHost.answers()))
+  const { running } = await manager.state();
+  if (!running && (await platformHost.answers()))
     throw new CommandError(
       "a daemon that was started by hand is running already, and both would need the same port",
       exits.failed,
@@ -84,16 +90,23 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
     makeFolder(dirname(file), null);
     await writeAtomically(file, text);
   }
-  await manager.start(before !== text && before !== null);
+  const isOld = running && isProgramNewer(platformHost);
+  await manager.start((before !== text && before !== null) || isOld);
   const answered = await until(platformHost.answers, { timeoutMs: platformHost.answerTimeoutMs });
   if (!context.json) {
-    const did = `${name} ${before === text ? "was installed already" : "is installed"}`;
+    const did = `${name} ${before !== text ? "is installed" : isOld ? "was restarted with its new program" : "was installed already"}`;
     context.say(answered ? `${did} and running` : `${did}, but the daemon does not answer yet: its log says why`);
     context.say(fileAndLog(manager));
     if (isInNpmCache(platformHost.program)) context.say(npmCacheWarning);
     for (const line of await manager.advice()) context.say(line);
   }
   return answered ? exits.ok : exits.failed;
+}
+
+/** Whether the program was put where it is after the daemon had started, which binds its socket then. */
+function isProgramNewer({ program: { words }, socket }: PlatformHost): boolean {
+  const files = words.slice(0, words.indexOf("serve")).filter(isAbsolute);
+  return tryOr(() => files.some((file) => statSync(file).ctimeMs > statSync(socket).ctimeMs), false);
 }
 
 const npmCacheWarning =
@@ -135,7 +148,7 @@ async function uninstall(manager: Manager, context: Context, { owner: { env } }:
   return exits.ok;
 }
 
-async function status(manager: Manager, context: Context): Promise<number> {
+async function status(manager: Manager, context: Context, platformHost: PlatformHost): Promise<number> {
   await manager.ready();
   const { installed, running, enabled } = await manager.state();
   if (!context.json && !installed) context.print("no service is installed. Install it with: zapd service install");
@@ -145,7 +158,7 @@ async function status(manager: Manager, context: Context): Promise<number> {
     context.print(fileAndLog(manager));
     const text = await ownFile(manager.file).catch((error: CommandError) => error);
     if (text instanceof CommandError) context.print(text.message);
-    else if (text !== manager.text)
+    else if (text !== manager.text || (running && isProgramNewer(platformHost)))
       context.print("It runs another zapd, or uses other settings: update it with zapd service install");
   }
   return running ? exits.ok : exits.notRunning;

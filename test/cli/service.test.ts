@@ -1,11 +1,23 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, statSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { createContext } from "../../src/cli/context.ts";
 import { CommandError } from "../../src/cli/failure.ts";
 import { isInNpmCache, type PlatformHost, serve } from "../../src/cli/service.ts";
 import { rotating, serviceLog } from "../../src/cli/service-log.ts";
 import { plistText, programOf, type Ran, systemd, unitText, unitWord } from "../../src/cli/service-managers.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { zapdWords } from "../support/daemon.ts";
 import { folderForEach, testFolder } from "../support/folder.ts";
 import { runZapd } from "./program.ts";
@@ -41,6 +53,7 @@ describe("the command", () => {
   let answers: (line: string) => Partial<Ran> | undefined;
   let daemon: boolean;
   let told: string;
+  let program: string;
 
   beforeEach(() => {
     home = homes();
@@ -48,18 +61,20 @@ describe("the command", () => {
     answers = () => ({});
     daemon = true;
     told = "";
+    program = "/usr/bin/zapd";
   });
 
   const platformHost = (platform: string): PlatformHost => ({
     platform,
     owner: { home, uid: 501, env: {} },
-    program: { words: ["/usr/bin/zapd", "serve"], env: {} },
+    program: { words: [program, "serve"], env: {} },
     async run(program, words) {
       const line = [program, ...words].join(" ");
       ran.push(line);
       return { status: 0, out: "", err: "", ...answers(line) };
     },
     answers: async () => daemon,
+    socket: join(home, "zapd.sock"),
     answerTimeoutMs: 0,
   });
 
@@ -106,6 +121,29 @@ describe("the command", () => {
     await service("linux", "install");
     expect(ran).toContain("systemctl --user restart zapd.service");
     expect(readFileSync(unit(), "utf8")).toBe(text);
+  });
+
+  test("a program that was replaced since the daemon started runs after the service is installed again", async () => {
+    program = join(home, "zapd");
+    answers = (line) => active(line) ?? (line.includes("FragmentPath") ? { out: unit() } : undefined);
+    writeFileSync(program, "old");
+    await sleep(20);
+    writeFileSync(join(home, "zapd.sock"), "");
+    const restarted = async () => {
+      await service("linux", "install");
+      return ran.includes("systemctl --user restart zapd.service");
+    };
+    await restarted();
+    expect(await restarted()).toBe(false);
+    await sleep(20);
+    writeFileSync(`${program}.new`, "new");
+    // As installers do, which keep the time that the file has in the archive.
+    utimesSync(`${program}.new`, 0, 0);
+    renameSync(`${program}.new`, program);
+    await service("linux", "status");
+    expect(told).toContain("It runs another zapd");
+    expect(await restarted()).toBe(true);
+    expect(told).toContain("was restarted with its new program and running");
   });
 
   test("refuses while a daemon runs by hand, and over a unit that somebody else wrote; nothing is changed", async () => {
@@ -268,6 +306,8 @@ Environment="ZAPD_CONFIG=/home/ann/my config.toml"
 Environment="ZAPD_STATE_DIR=/srv/50%%"
 Restart=on-failure
 RestartSec=2
+RestartSteps=4
+RestartMaxDelaySec=30
 RestartPreventExitStatus=78
 NoNewPrivileges=yes
 LockPersonality=yes
