@@ -58,6 +58,8 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
   const holder = http_enabled ? await portHolder(http_host, http_port, exam.machine) : null;
   const port = holder ? `held by ${holder.is}` : "free";
   const stale = as === "stale" ? `; a stale socket is left at ${path}; the next start replaces it` : "";
+  if (!holder && http_enabled && lacksLoopback(http_host, exam.machine))
+    return fail(`the daemon is not running, and this machine has no ${http_host} now`, loopbackHint);
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
   if (holder.zapd) {
@@ -72,10 +74,28 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
         text,
         `That zapd makes its control socket, ${path}, again within seconds; if it does not, restart it`,
       );
+    if (typeof status?.["socket"] === "string" && (await isOfAnother(status["socket"], exam.machine)))
+      return fail(
+        text,
+        "That zapd is another user's. To run your own beside it, set daemon.http_port in the config to a free port",
+      );
     return fail(text, `That zapd has another socket than ${path}: name it with --socket or --config`);
   }
   return fail(text, "Set daemon.http_port in the config to a free port, or end that program");
 }
+
+/** Whether a socket is not this user's own: another's lies in a folder that only its user can enter. */
+async function isOfAnother(socket: string, { uid }: Machine): Promise<boolean> {
+  const found = await lstat(socket).catch(systemCode);
+  return typeof found === "string" ? found === "EACCES" : found.uid !== uid;
+}
+
+const loopbackHint =
+  "Turn its loopback interface on (Linux: sudo ip link set lo up), or set daemon.http_host in the config to ::1";
+
+/** Whether nothing can be reached at an address of this machine, because its loopback interface is down or lacks it. */
+const lacksLoopback = (host: string, { interfaces }: Machine) =>
+  host.startsWith("127.") && !interfaces().some((one) => one.loopback);
 
 export async function portBound(exam: Examination): Promise<Finding[]> {
   const daemon = await exam.daemon();
@@ -88,7 +108,9 @@ export async function portBound(exam: Examination): Promise<Finding[]> {
   const listeningPid = (await readApi(http_host, http_port, operationRoutes.status.path))?.["pid"];
   if (listeningPid === pid) return [ok(place)];
   if (listeningPid === undefined && !(await exam.machine.isListening(http_host, http_port)))
-    return [fail(`nothing listens on ${place}`, "Restart the daemon")];
+    return lacksLoopback(http_host, exam.machine)
+      ? [fail(`${place} cannot be reached: this machine has no ${http_host} now`, loopbackHint)]
+      : [fail(`nothing listens on ${place}`, "Restart the daemon")];
   const hint = "End that program and restart the daemon, or set daemon.http_port to a free port";
   return [fail(`${place} is used by another program, not by the daemon`, hint)];
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { findingLine, summary } from "../../src/cli/doctor.ts";
 import { configOf } from "../../src/config/schema.ts";
 import { brokerAnswers } from "../../src/doctor/broker.ts";
-import { daemonRuns, inodeOf } from "../../src/doctor/daemon.ts";
+import { daemonRuns, inodeOf, portBound } from "../../src/doctor/daemon.ts";
 import { developerPassword, devicesReachable } from "../../src/doctor/devices.ts";
 import { type DaemonFound, examine, type Finding, ok, runChecks } from "../../src/doctor/examination.ts";
 import {
@@ -307,6 +307,26 @@ describe("as a program", () => {
     chmodSync(devices, 0o600);
     chmodSync(open, 0o500);
     expect((await doctor(config, open)).by("state")[0]?.hint).toStartWith(`chmod 700 ${open}, or`);
+  });
+
+  test("a machine whose loopback interface is down is not told to start or restart the daemon", async () => {
+    const off: DaemonFound = { state: "absent" };
+    const on: DaemonFound = { state: "running", status: { ...status, http_port: 1 } as never };
+    for (const found of [await daemonRuns(examined({ met: off })), await portBound(examined({ met: on }))])
+      expect(found).toEqual([
+        expect.objectContaining({
+          text: expect.stringContaining("this machine has no 127.0.0.1 now"),
+          hint: expect.stringContaining("sudo ip link set lo up"),
+        }),
+      ]);
+  });
+
+  test("a port that another user's daemon holds is not to be reached by that one's socket", async () => {
+    const machine = { ...examined({ listens: true }).machine, uid: (process.getuid?.() ?? 0) + 1 };
+    const config = configOf({ daemon: { http_port: daemon.port } });
+    const found = { config, warnings: [], modeWarnings: [], broken: null };
+    const exam = { ...examined({ met: { state: "absent" } }), machine, config: async () => found };
+    expect((await daemonRuns(exam))[0]?.hint).toStartWith("That zapd is another user's. To run your own beside it");
   });
 
   test("what stands in the place of the socket is no stale one, nor is that of a stopped daemon with a full backlog", async () => {
