@@ -88,10 +88,11 @@ function show(text: string): void {
   process.stdout.write(text);
 }
 
-/** Whether commands find this daemon by themselves: no daemon at the usual place, which goes first, and no other one anywhere. */
+/** Whether commands find this daemon by themselves: by its note, with no daemon at the usual place, which goes first, and no other one anywhere. */
 async function isOnlyDaemon(context: Context, { socket }: Daemon): Promise<boolean> {
   if (await currentRuntime().isListening(context.socket())) return false;
-  return (await runningDaemons()).every((one) => one.socket === socket);
+  const running = await runningDaemons();
+  return running.length === 1 && running[0]?.socket === socket;
 }
 
 function configOf(port: number): string {

@@ -311,6 +311,18 @@ describe("a command finds the daemon that runs", () => {
   }, 60_000);
 });
 
+test.skipIf(process.platform === "win32")(
+  "a demo that commands do not find by themselves says how they do",
+  async () => {
+    for (const folder of ["run/zapd", `zapd-run-${process.getuid?.()}`]) {
+      mkdirSync(join(home.folder, folder));
+      chmodSync(join(home.folder, folder), 0o777);
+    }
+    const demo = home.start(program, [...first, "demo", "--port", `${home.port}`]);
+    await demo.says(/export ZAPD_SOCKET=.*zapd\.sock\n/);
+  },
+);
+
 test.skipIf(process.platform === "win32")("a demo with too few files for all its sets ends by itself", async () => {
   for (const files of [44, 45, 47]) {
     const limited = `ulimit -n ${files}; exec timeout -k 1 30 "$@"`;
