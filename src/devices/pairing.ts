@@ -134,7 +134,9 @@ export class EndpointPairing {
       await orAborted(this.#enter(current, opened.pairing, enter, request), signal);
       return null;
     } finally {
-      if (--current.callers === 0 && !current.isKeptOpen) this.#end(current, signal.reason);
+      // Once the device's secret is being saved, it is paired: nothing is told to have failed.
+      if (--current.callers === 0 && !current.isKeptOpen && current.phase !== "saving")
+        this.#end(current, signal.reason);
     }
   }
 

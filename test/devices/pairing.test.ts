@@ -156,6 +156,25 @@ describe("a pairing that is accepted at the set", () => {
     await pair();
   });
 
+  test("whose secret is being saved when its last caller hangs up is paired, and is not said to have failed first", async () => {
+    const caller = new AbortController();
+    const waiting = pair({}, caller.signal).catch((reason: unknown) => reason);
+    await until("it is asked", () => asked.length === 1);
+    last().end.resolve({
+      get secret() {
+        caller.abort("gone");
+        return given.secret;
+      },
+    });
+    expect(await waiting).toBe("gone");
+    const told = () =>
+      house.devices.journal
+        .after(0)
+        ?.flatMap(({ type, json }) => (type === "pairing.changed" ? [JSON.parse(json).status] : []));
+    await until("it is paired", () => told()?.includes("paired") === true);
+    expect(told()).toEqual(["waiting", "paired"]);
+  });
+
   test("ends by itself in time", async () => {
     asks("confirm", { expiresMs: 50 });
     expect(await failure(pair())).toBe(
