@@ -121,7 +121,10 @@ export class LastState {
   /** It answers, or no longer: what is known of its power may have changed. The other parts are as old as they were. */
   presenceChanged(): void {
     const { view } = this;
-    if (!this.#isObserving && !this.#isIncomplete && view !== null) this.#publishView(view, "poll");
+    if (this.#isObserving || view === null) return;
+    // The read may fail, and then observes nothing.
+    if (this.#isIncomplete) this.#publishLater ??= () => this.presenceChanged();
+    else this.#publishView(view, "poll");
   }
 
   /** Published before the first full read has ended, parts not yet read would look as if there were nothing. */

@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { State } from "../../src/api/schemas.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
+import { pressKey } from "../../src/devices/press.ts";
 import { setVolume } from "../../src/devices/volume.ts";
 import { waitFor } from "../../src/devices/wait.ts";
 import { Watch } from "../../src/devices/watch.ts";
@@ -228,6 +229,19 @@ test("a wait that is met while the device is first read answers with all that it
   const device = house.devices.deviceOf(await house.add("Shows"));
   const waited = await waitFor(device, [readCondition("power:on")], 60_000, neverAborted);
   expect(waited).toMatchObject({ matched: true, state: { volume } });
+  await house.remove();
+});
+
+test("one of which only a part is known is told to be unreachable where its first whole read fails for that", async () => {
+  const house = await openHouse();
+  const device = house.devices.deviceOf(await house.add("Half known"));
+  await pressKey(device, "home", { signal: neverAborted });
+  for (const { emit } of house.connected) emit({ type: "state", patch: { power: "on" } });
+  house.set.failure = new ZapdError("device_unreachable", "does not answer");
+  expect(await codeOf(device.state(neverAborted))).toBe("device_unreachable");
+  const told = house.devices.journal.after(0)?.filter(({ type }) => type === "state.changed") ?? [];
+  const powersTold = told.map(({ json }) => JSON.parse(json).state.power);
+  expect([device.lastState.view?.power, powersTold]).toEqual(["unknown", ["on", "unknown"]]);
   await house.remove();
 });
 
