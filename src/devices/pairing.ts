@@ -246,6 +246,8 @@ export class EndpointPairing {
       current.end.signal.throwIfAborted();
       current.phase = "saving";
       await this.#save(current, paired);
+      // Its removal, during the writes, has told how it ended.
+      current.end.signal.throwIfAborted();
     } catch (error) {
       const mayTryAgain = current.isKeptOpen && !current.hasDeviceEnded && hasReason(error, "wrong");
       if (!mayTryAgain) this.#end(current, error);

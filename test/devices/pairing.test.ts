@@ -70,6 +70,11 @@ const device = () => house.devices.deviceOf(tv);
 const pair = (request: PairingRequest = {}, signal = neverAborted) => device().pair(request, signal);
 const keeper = () => house.credentials.keeper(tv.id);
 const file = () => join(house.folder, "credentials.json");
+/** What is told of its pairing, in order. */
+const told = (): unknown[] =>
+  (house.devices.journal.after(0) ?? []).flatMap(({ type, json }) =>
+    type === "pairing.changed" ? [JSON.parse(json).status] : [],
+  );
 const last = () => asked.at(-1) ?? expect.unreachable();
 const access = () => house.registry.get(tv.id)?.access;
 const failure = (work: Promise<unknown>) =>
@@ -167,11 +172,7 @@ describe("a pairing that is accepted at the set", () => {
       },
     });
     expect(await waiting).toBe("gone");
-    const told = () =>
-      house.devices.journal
-        .after(0)
-        ?.flatMap(({ type, json }) => (type === "pairing.changed" ? [JSON.parse(json).status] : []));
-    await until("it is paired", () => told()?.includes("paired") === true);
+    await until("it is paired", () => told().includes("paired"));
     expect(told()).toEqual(["waiting", "paired"]);
   });
 
@@ -416,6 +417,21 @@ test.each([
   for (const end of [gate, last().end]) end.resolve(given);
   expect(await waiting).toBe("device_not_found: TV was removed while it was being paired");
   expect([keeper().read(), last().cancelled]).toEqual([null, 1]);
+});
+
+test("a pairing of a set that is removed while its secret is being saved has failed, and keeps nothing", async () => {
+  const waiting = failure(pair());
+  await until("it is asked", () => asked.length === 1);
+  const removed = Promise.withResolvers<unknown>();
+  last().end.resolve({
+    get secret() {
+      removed.resolve(house.devices.remove(device()));
+      return given.secret;
+    },
+  });
+  expect(await waiting).toBe("device_not_found: TV was removed while it was being paired");
+  await removed.promise;
+  expect([told(), keeper().read()]).toEqual([["waiting", "failed"], null]);
 });
 
 test("a pairing of a set that is not in the registry any more keeps nothing", async () => {
