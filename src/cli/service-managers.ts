@@ -228,7 +228,8 @@ export const mark = /^(#|<!--) Written by `?zapd service install/m;
 
 /**
  * The text of `zapd.service`. Exit status 78 means that the config must be mended (SECURITY.md 4), so a restart would not
- * help. Where a port stays taken, the pauses grow, from systemd 254 on; an older one ignores those two lines. The hardening works in a user unit, because it needs only no_new_privs and seccomp.
+ * help. Where a port stays taken, the pauses grow, from systemd 254 on; an older one ignores those two lines. The hardening
+ * works in a user unit, because it needs only no_new_privs and seccomp.
  */
 export function unitText({ words, env }: Program): string {
   // Without the colon systemd would expand `$NAME`.

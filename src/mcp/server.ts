@@ -127,6 +127,8 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
   return server;
 }
 
+const progressMs = 10_000;
+
 /** A client that asks for progress waits for a scene longer than the minute after which it would cancel the call. */
 function reportProgress({ _meta, notify }: ServerContext["mcpReq"]): () => void {
   const progressToken = _meta?.progressToken;
@@ -137,8 +139,6 @@ function reportProgress({ _meta, notify }: ServerContext["mcpReq"]): () => void 
   }, progressMs);
   return () => clearInterval(timer);
 }
-
-const progressMs = 10_000;
 
 /** Clients of earlier protocols subscribe to one resource at a time, for as long as they are connected. */
 function subscriptions(server: Server, changes: Changes): void {
