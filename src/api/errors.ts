@@ -187,7 +187,7 @@ export const codes = {
     ...missing,
     when: "There is no such route; an empty `{id}` gives this too",
     message: "There is nothing at /v1/devices/",
-    hint: "Every route begins with /v1, such as /v1/devices",
+    hint: "No route ends with /: leave it out",
   },
   method_not_allowed: {
     status: 405,
