@@ -401,13 +401,16 @@ describe.skipIf(noMosquitto !== null)(`a broker${noMosquitto === null ? "" : ` (
       ["max_qos 0", "max_qos 1"],
     ] as const) {
       const limited = await Mosquitto.start(() => ["allow_anonymous true", line]);
-      const hint = expect.stringContaining(setting);
-      expect(await failure(connectBus(plainAt(limited.port), { clientId: "a", will }))).toMatchObject({ hint });
-      // As `zapd doctor` connects, without a will.
-      const bus = await connectBus(plainAt(limited.port), { clientId: "a" });
-      await bus.publish("t", "x", { retain: true, qos: 1 }).catch(() => {});
-      expect(await bus.ended).toMatchObject({ hint });
-      limited.dispose();
+      try {
+        const hint = expect.stringContaining(setting);
+        expect(await failure(connectBus(plainAt(limited.port), { clientId: "a", will }))).toMatchObject({ hint });
+        // As `zapd doctor` connects, without a will.
+        const bus = await connectBus(plainAt(limited.port), { clientId: "a" });
+        await bus.publish("t", "x", { retain: true, qos: 1 }).catch(() => {});
+        expect(await bus.ended).toMatchObject({ hint });
+      } finally {
+        await limited.dispose();
+      }
     }
   });
 });
