@@ -50,7 +50,8 @@ export function readSource(given: string): Source {
     if (cause instanceof ZapdError) throw cause;
     const code = systemCode(cause);
     const reason = cause instanceof TypeError ? "it is not UTF-8" : code || textOf(cause);
-    const hint = scarcityHint(code) ?? "Correct the file, or use another with --config or $ZAPD_CONFIG";
+    const correct = code === "EACCES" ? "Check its mode and its owner" : "Correct the file";
+    const hint = scarcityHint(code) ?? `${correct}, or use another with --config or $ZAPD_CONFIG`;
     throw new ZapdError("config_invalid", `${given} could not be read (${reason})`, { hint, cause });
   }
 }

@@ -152,13 +152,16 @@ tracedTest(
     const path = join(folder, "config.toml");
     const env = { ...process.env, ZAPD_STATE_DIR: join(folder, "state") };
     const program = [process.execPath, join(root, "src/main.ts"), "serve", "--config", path];
-    const { status, stderr } = spawnSync("strace", [...failing(path, "openat:error=EMFILE"), ...program], {
-      env,
-      encoding: "utf8",
-    });
-    expect([status, stderr]).toEqual([
-      1,
-      expect.stringMatching(/config\.toml could not be read \(EMFILE\).*ulimit -n/),
+    const start = (code: string) => {
+      const traced = [...failing(path, `openat:error=${code}`), ...program];
+      const { status, stderr } = spawnSync("strace", traced, { env, encoding: "utf8" });
+      return [status, stderr];
+    };
+    expect(start("EMFILE")).toEqual([1, expect.stringMatching(/config\.toml could not be read \(EMFILE\).*ulimit -n/)]);
+    // What is not to be read by this user is not mended by correcting its text.
+    expect(start("EACCES")).toEqual([
+      78,
+      expect.stringMatching(/config\.toml could not be read \(EACCES\)\. Check its mode and its owner, or/),
     ]);
   },
 );
