@@ -61,7 +61,7 @@ async function run(context: Context, port: number): Promise<number> {
     // Two demos would find each other's sets, which claim to be the same.
     const otherPort = (await runningDaemons()).some(({ kind }) => kind === "demo")
       ? "Use the demo that runs already"
-      : `Choose a free one, such as zapd demo --port ${port < 65_535 ? port + 1 : port - 1}`;
+      : `Choose a free one, such as zapd demo --port ${port < 65_535 ? Math.max(port, usualPort) + 1 : port - 1}`;
     const state = join(folder, "state");
     const page = !context.flag("no-page");
     const daemon = await start(log, () => startDaemon({ config, state, log, page, otherPort }));

@@ -60,6 +60,11 @@ async function notRunningFinding(as: Exclude<DaemonFound["state"], "running">, e
   const stale = as === "stale" ? `; a stale socket is left at ${path}; the next start replaces it` : "";
   if (!holder && http_enabled && lacksLoopback(http_host, exam.machine))
     return fail(`the daemon is not running, and this machine has no ${http_host} now`, loopbackHint);
+  if (!holder && http_enabled && (await isForRoot(http_port, exam.machine)))
+    return fail(
+      `the daemon is not running, and your user may not listen on so low a port as its ${http_port}`,
+      "Set daemon.http_port in the config to a free port, from 1024 on",
+    );
   const text = `the daemon is not running${http_enabled ? `; its port ${http_port} is ${port}` : ""}${stale}`;
   if (!holder) return fail(text, "Start it with `zapd serve`, or once and for all with `zapd service install`");
   if (holder.zapd) {
@@ -89,6 +94,9 @@ async function isOfAnother(socket: string, { uid }: Machine): Promise<boolean> {
   const found = await lstat(socket).catch(systemCode);
   return typeof found === "string" ? found === "EACCES" : found.uid !== uid;
 }
+
+const isForRoot = async (port: number, { uid, read }: Machine) =>
+  uid !== 0 && port < Number(await read("/proc/sys/net/ipv4/ip_unprivileged_port_start"));
 
 const loopbackHint =
   "Turn its loopback interface on (Linux: sudo ip link set lo up), or set daemon.http_host in the config to ::1";

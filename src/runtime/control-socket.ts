@@ -257,7 +257,9 @@ export async function claimPort<T>(
     const usual =
       code === "EADDRNOTAVAIL"
         ? `This machine does not have that address: set daemon.http_host in the config to another, such as ${other}`
-        : `${mend}, or end the program that uses this one`;
+        : code === "EACCES"
+          ? `Your user may not listen on so low a port. ${mend}, from 1024 on`
+          : `${mend}, or end the program that uses this one`;
     const hint = scarcityHint(code) ?? usual;
     throw new ZapdError("storage_error", `Port ${place.port} on ${place.hostname} cannot be used: ${reason}`, {
       hint,

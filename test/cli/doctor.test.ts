@@ -30,6 +30,14 @@ const { daemon, startSimulator } = await daemonForFile({ speed: 1 });
 const plain = { colour: false, width: Number.POSITIVE_INFINITY };
 const lines = async (findings: Promise<readonly Finding[]>) => (await findings).map((one) => findingLine(one, plain));
 
+const loopback = {
+  name: "lo",
+  address: "127.0.0.1",
+  netmask: "255.0.0.0",
+  broadcast: "127.255.255.255",
+  loopback: true,
+};
+
 describe("the network", () => {
   test("several interfaces of which one answered are told apart", async () => {
     const found = await lines(interfacesAsked(examined({ interfaces: ["wlan0", "!tailscale0"] })));
@@ -319,6 +327,18 @@ describe("as a program", () => {
           hint: expect.stringContaining("sudo ip link set lo up"),
         }),
       ]);
+  });
+
+  test("a port that only root may use is not said to be free", async () => {
+    const files = { "/proc/sys/net/ipv4/ip_unprivileged_port_start": "1024\n" };
+    const text = async (http_port: number) => {
+      const exam = examined({ met: { state: "absent" }, files });
+      const found = { config: configOf({ daemon: { http_port } }), warnings: [], modeWarnings: [], broken: null };
+      const machine = { ...exam.machine, interfaces: () => [loopback] };
+      return (await daemonRuns({ ...exam, machine, config: async () => found }))[0]?.text;
+    };
+    expect(await text(80)).toContain("your user may not listen on so low a port as its 80");
+    expect(await text(1024)).toContain("its port 1024 is free");
   });
 
   test("a port that another user's daemon holds is not to be reached by that one's socket", async () => {

@@ -213,6 +213,8 @@ describe("the port", () => {
     const absent = () => Promise.reject(Object.assign(new Error("no"), { code: "EADDRNOTAVAIL" }));
     // Another address than the one that is not there.
     expect(await shown(claimPort({ ...place, hostname: "127.0.0.1" }, path, absent))).toEndWith("such as ::1");
+    const low = () => Promise.reject(Object.assign(new Error("no"), { code: "EACCES" }));
+    expect(await shown(claimPort({ ...place, port: 80 }, path, low))).toEndWith("to a free port, from 1024 on");
   });
 
   test("and the socket, where no file descriptor is left, name the limit, not another place", async () => {
