@@ -28,6 +28,7 @@ export class LastState {
   command: { readonly id: string; readonly endedAt: number } | undefined;
   #fullReads = 0;
   #isObserving = false;
+  #isShown = false;
   /** Publishes what was observed during the first full read, once that has ended. */
   #publishLater: (() => void) | undefined;
 
@@ -49,10 +50,13 @@ export class LastState {
     return credible.length > 0 ? credible : all;
   }
 
-  /** The state as the API shows it; `null` where nothing was ever observed. */
+  /**
+   * The state as the API shows it; `null` where nothing was ever observed. Once shown, what an endpoint had observed that was
+   * split off is unknown.
+   */
   get view(): State | null {
     const { parts } = this;
-    return Object.keys(parts).length > 0 ? this.#merged(parts) : null;
+    return this.#isShown || Object.keys(parts).length > 0 ? this.#merged(parts) : null;
   }
 
   /** The same; all unknown where nothing was ever observed. */
@@ -141,6 +145,7 @@ export class LastState {
 
   #publishView(view: State, cause: Cause): boolean {
     const { id, endedAt } = this.command ?? { id: undefined, endedAt: 0 };
+    this.#isShown = true;
     const actionId = performance.now() - endedAt < effectWindowMs ? id : undefined;
     return this.#deps.feed.publishState(this.#deps.deviceId, view, cause, actionId);
   }

@@ -499,6 +499,21 @@ test("a pairing that was begun before its device became a part of another goes o
   expect(joined.endpointToPair().record.platform).toBe("beta");
 });
 
+test("what it showed only over a protocol that is split off is told to be unknown, as a snapshot has it", async () => {
+  const { id } = den();
+  await pressKey(den(), "up", now);
+  alpha.emit({ type: "state", patch: { power: "on", volume: { level: 18, muted: false } } });
+  await devices.split(den(), "alpha");
+  const shown = (devices.journal.after(0) ?? []).flatMap(({ type, deviceId, json }) =>
+    type === "state.changed" && deviceId === id ? [JSON.parse(json).state] : [],
+  );
+  expect(shown.map(({ power, volume }) => [power, volume?.level ?? null])).toEqual([
+    ["on", 18],
+    ["unknown", null],
+  ]);
+  expect(devices.find(id).lastState.view).toMatchObject({ power: "unknown", volume: null });
+});
+
 test("its lease ends when its oldest record is split off, and its holder learns that", async () => {
   const { id } = den();
   const { token } = await leases.take(id, { owner: "ada", ttl_s: 60, wait_s: 0 }, undefined, neverAborted);
