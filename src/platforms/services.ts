@@ -10,7 +10,8 @@ export const serviceNames = {
   "disney-plus": "Disney+",
   "apple-tv": "Apple TV",
   hulu: "Hulu",
-  max: "Max",
+  // Called Max from 2023 to 2025.
+  max: "HBO Max",
   plex: "Plex",
   jellyfin: "Jellyfin",
   emby: "Emby",

@@ -2,7 +2,15 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import fc from "fast-check";
 import { App } from "../../src/api/schemas.ts";
-import { appNotFound, Catalog, describeApp, findApp, isApp, mergeApps } from "../../src/devices/catalog.ts";
+import {
+  appNotFound,
+  Catalog,
+  describeApp,
+  findApp,
+  findService,
+  isApp,
+  mergeApps,
+} from "../../src/devices/catalog.ts";
 import type { PlatformApp } from "../../src/platforms/platform.ts";
 import { outcomeOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
@@ -166,6 +174,12 @@ describe("the app that is meant", () => {
     expect(find("4242")).toBe("4242");
     expect(findApp("4242", apps, platform)).toMatchObject({ platform_id: "4242", installed: false });
     for (const wanted of ["hulu", "42a", "", "•"]) expect(find(wanted)).toBeNull();
+  });
+
+  test("is a well-known service by its id, or by a name that it had, where the device lists no apps", () => {
+    const listsNone = { ...platform, services: new Map([["C5B95AD4", "max"]] as const) };
+    for (const wanted of ["max", "Max", "HBO Max", "hbo-max"])
+      expect(findService(wanted, listsNone)).toMatchObject({ id: "max", platform_id: "C5B95AD4" });
   });
 
   test("that is unknown fails with the nearest name", () => {

@@ -18,7 +18,7 @@ export const knownApps: readonly (readonly [id: string, service: ServiceId | nul
   ["3201807016597", "apple-tv", "Apple TV"],
   ["3201601007625", "hulu", "Hulu"],
   ["3201601007230", "max", "HBO Max"],
-  ["3202301029760", "max", "Max"],
+  ["3202301029760", "max", "HBO Max"],
   ["3201512006963", "plex", "Plex"],
   ["3201606009684", "spotify", "Spotify"],
   ["org.tizen.browser", null, "Internet"],
