@@ -36,9 +36,11 @@ const rows: Readonly<Record<string, AppRow>> = {
   "com.disney.disneyplus": {
     service: "disney-plus",
     link: "https://www.disneyplus.com",
-    content: "https://www.disneyplus.com/video/{}",
+    content: "https://www.disneyplus.com/play/{}",
   },
   "com.apple.atve.androidtv.appletv": { service: "apple-tv", link: "https://tv.apple.com" },
+  // On TVs of Sony (python-androidtv).
+  "com.apple.atve.sony.appletv": { service: "apple-tv", link: "https://tv.apple.com" },
   "com.hulu.livingroomplus": { service: "hulu", link: "https://www.hulu.com" },
   "com.wbd.stream": { service: "max", link: "https://play.max.com" },
   "com.plexapp.android": { service: "plex", link: "plex://" },
@@ -75,7 +77,9 @@ export function linkOf(id: string, content: string | null): string | null {
 /** The packages that an id may bring to the screen; none where that is not known. */
 export function packagesOf(id: string): readonly string[] {
   const site = (link: string) => link.split("/", 3).join("/");
-  return isLink(id) ? [...apps].flatMap(([one, { link }]) => (site(link) === site(id) ? [one] : [])) : [id];
+  const opened = isLink(id) ? id : apps.get(id)?.link;
+  if (opened === undefined) return [id];
+  return [...apps].flatMap(([one, { link }]) => (site(link) === site(opened) ? [one] : []));
 }
 
 /** A scheme and `://`, so that no app name is taken for a link. */

@@ -211,6 +211,7 @@ describe("what zapd makes of it", () => {
     const youtube = "com.google.android.youtube.tv";
     expect(linkOf(youtube, null)).toBe("https://www.youtube.com");
     expect(linkOf(youtube, "a b&c")).toBe("https://www.youtube.com/watch?v=a%20b%26c");
+    expect(linkOf("com.disney.disneyplus", "b-1")).toBe("https://www.disneyplus.com/play/b-1");
     expect(linkOf("com.plexapp.android", "7")).toBeNull();
     expect(linkOf("com.plexapp.android", "plex://play/7")).toBe("plex://play/7");
     expect(linkOf("org.example.app", null)).toBe("market://launch?id=org.example.app");
@@ -218,6 +219,8 @@ describe("what zapd makes of it", () => {
     expect(linkOf("https://www.youtube.com", "1")).toBeNull();
     expect(packagesOf("https://www.youtube.com/watch?v=1")).toEqual([youtube]);
     expect(packagesOf("https://example.org/")).toEqual([]);
+    const appleTv = ["com.apple.atve.androidtv.appletv", "com.apple.atve.sony.appletv"];
+    for (const id of [...appleTv, "https://tv.apple.com/show/1"]) expect(packagesOf(id)).toEqual(appleTv);
     expect(packagesOf("org.example.app")).toEqual(["org.example.app"]);
     for (const id of ["org.example.app", "plex://", "https://a.b/c?d=e"]) expect(isAndroidAppId(id)).toBe(true);
     for (const id of ["netflx", "a.b c", "https://a b", "constructor", "..", "x://\n", `a.${"b".repeat(127)}`])
