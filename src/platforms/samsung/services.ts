@@ -1,6 +1,6 @@
 /**
- * Well-known apps by the ids that Samsung TVs have for them, which differ by year (smart-tvs.md 3.3). A TV that lists
- * no apps is asked for each of them.
+ * Well-known apps by the ids that Samsung TVs have for them, which differ by year (smart-tvs.md 3.3, and the table that it
+ * names). A TV that lists no apps is asked for each of them.
  */
 import type { ServiceId } from "../services.ts";
 
@@ -21,6 +21,17 @@ export const knownApps: readonly (readonly [id: string, service: ServiceId | nul
   ["3202301029760", "max", "HBO Max"],
   ["3201512006963", "plex", "Plex"],
   ["3201606009684", "spotify", "Spotify"],
+  ["3202203026841", "twitch", "Twitch"],
+  ["3201606009872", "emby", "Emby"],
+  ["3201710014981", "paramount-plus", "Paramount+"],
+  ["3202110025305", "paramount-plus", "Paramount+"],
+  ["3202006020991", "peacock", "Peacock TV"],
+  // Of 2016, as a TV lists it (IPSymcon's SamsungTizen).
+  ["3201607009920", "dazn", "DAZN"],
+  ["3201806016390", "dazn", "DAZN"],
+  ["3201601007670", "bbc-iplayer", "BBC iPlayer"],
+  ["3201412000679", "ard-mediathek", "ARD Mediathek"],
+  ["3201705012365", "zdf-mediathek", "ZDFmediathek"],
   ["org.tizen.browser", null, "Internet"],
 ];
 

@@ -325,6 +325,17 @@ describe("prompts and deadlines", () => {
   }, 60_000);
 });
 
+test("an app is the service whose id it has, whatever the TV calls it", () => {
+  const named = [
+    ["3201412000679", "ARD"],
+    ["3202006020991", "Peacock TV"],
+    ["3201512006785", "Amazon Video"],
+  ] as const;
+  expect(named.map(([id, name]) => appOf(id, name).id)).toEqual(["ard-mediathek", "peacock", "prime-video"]);
+  for (const id of ["3201607009920", "3201806016390"])
+    expect(appOf(id, null)).toMatchObject({ id: "dazn", name: "DAZN" });
+});
+
 describe("the effect of a launch or a stop that the TV took", () => {
   const id = "111299001912";
   /** The apps of a TV that shows this one, or not, each time that it is asked; `null`: it takes no connection. */
