@@ -44,6 +44,9 @@ const rows: Readonly<Record<string, AppRow>> = {
   "com.hulu.livingroomplus": { service: "hulu", link: "https://www.hulu.com" },
   "com.wbd.stream": { service: "max", link: "https://play.max.com" },
   "com.plexapp.android": { service: "plex", link: "plex://" },
+  // Has no link of its own.
+  "org.jellyfin.androidtv": { service: "jellyfin", link: "market://launch?id=org.jellyfin.androidtv" },
+  "tv.emby.embyatv": { service: "emby", link: "embyatv://tv.emby.embyatv/startapp" },
   "com.spotify.tv.android": { service: "spotify", link: "spotify://" },
   "tv.twitch.android.app": {
     service: "twitch",

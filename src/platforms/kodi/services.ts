@@ -14,6 +14,7 @@ export const kodiServices: ReadonlyMap<string, ServiceId> = new Map([
   ["script.plex", "plex"],
   ["script.plexmod", "plex"],
   ["plugin.video.jellyfin", "jellyfin"],
+  ["plugin.video.jellycon", "jellyfin"],
   ["plugin.video.embycon", "emby"],
   ["plugin.audio.spotify", "spotify"],
   ["plugin.video.twitch", "twitch"],

@@ -20,4 +20,5 @@ export const webosServices: ReadonlyMap<string, ServiceId> = new Map([
   ["com.jellyfin.org", "jellyfin"],
   ["org.jellyfin.webos", "jellyfin"],
   ["com.emby.app", "emby"],
+  ["com.peacock.tv", "peacock"],
 ]);

@@ -212,6 +212,8 @@ describe("what zapd makes of it", () => {
     expect(linkOf(youtube, null)).toBe("https://www.youtube.com");
     expect(linkOf(youtube, "a b&c")).toBe("https://www.youtube.com/watch?v=a%20b%26c");
     expect(linkOf("com.disney.disneyplus", "b-1")).toBe("https://www.disneyplus.com/play/b-1");
+    expect(linkOf("tv.emby.embyatv", null)).toBe("embyatv://tv.emby.embyatv/startapp");
+    expect(packagesOf("org.jellyfin.androidtv")).toEqual(["org.jellyfin.androidtv"]);
     expect(linkOf("com.plexapp.android", "7")).toBeNull();
     expect(linkOf("com.plexapp.android", "plex://play/7")).toBe("plex://play/7");
     expect(linkOf("org.example.app", null)).toBe("market://launch?id=org.example.app");
