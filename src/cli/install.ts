@@ -154,7 +154,7 @@ async function upload(
 }
 
 /** The failure with each reason of the device on its own line; only those with a place in a file, where there are any. */
-function rejection(error: CommandError, device: Device): CommandError {
+export function rejection(error: CommandError, device: Pick<Device, "name">): CommandError {
   const { code, hint, details, response } = error;
   const problems = details?.problems ?? [];
   if (problems.length === 0) return error;
@@ -163,7 +163,7 @@ function rejection(error: CommandError, device: Device): CommandError {
     placed.length > 0
       ? [
           `${device.name} could not compile the package:`,
-          ...placed.map((one) => `${one.file}(${one.line}): ${one.text}`),
+          ...placed.map(({ file, line, text }) => `${file}${line === null ? "" : `(${line})`}: ${text}`),
         ]
       : [`${device.name} refused the package:`, ...problems.map(({ text }) => text)];
   return CommandError.of({ code, message: lines.join("\n"), hint }, response);

@@ -5,6 +5,8 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { CommandError } from "../../src/cli/failure.ts";
+import { rejection } from "../../src/cli/install.ts";
 import { until } from "../support/http-device.ts";
 import { password, stageForFile } from "./stage.ts";
 
@@ -38,6 +40,18 @@ test("a password is of that set alone, and kept once the set has accepted it", a
   const kept = await stage.run("zapd install my-app", folder);
   expect([kept.status, kept.stderr]).toEqual([0, expect.stringContaining("Hello 1.0.7 is running on Workbench")]);
   expect(JSON.stringify((await stage.daemon.api("GET", "/config")).body)).not.toContain(password);
+});
+
+test("where it is wrong is said without a line too, as a set tells none of a file that it cannot load", () => {
+  const problems = [
+    { text: "Error loading file", file: "pkg:/source/api.brs", line: null },
+    { text: "Syntax Error", file: "pkg:/source/main.brs", line: 3 },
+  ];
+  const error = CommandError.of({ code: "package_rejected", message: "…", details: { problems } });
+  expect(rejection(error, { name: "Workbench" }).message.split("\n").slice(1)).toEqual([
+    "pkg:/source/api.brs: Error loading file",
+    "pkg:/source/main.brs(3): Syntax Error",
+  ]);
 });
 
 test("one that is ended by a signal leaves nothing of what it has packed", async () => {

@@ -20,7 +20,9 @@ const consolePollMs = 100;
 const consolePolls = 10;
 /** The lines of the console that are compile errors (2.2). */
 const compileError =
-  /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error/i;
+  /\(compile error|\(runtime error|Error parsing XML|error loading file|BRIGHTSCRIPT: ERROR|No manifest|Syntax Error\./i;
+/** Names the XML file of the errors after it. */
+const xmlFile = /^(?:Found \d+ parse errors? in XML file|Error in XML component .+ defined in file) (\S+)/;
 
 export function connectDeveloper(
   target: RokuTarget,
@@ -90,16 +92,34 @@ async function readCompileErrors(logs: RokuConsole, signal: AbortSignal): Promis
     await sleep(consolePollMs, signal);
     const output = await logs.read(null, signal).catch(() => null);
     if (!output) break;
-    const start = output.lines.findLastIndex((line) => /^-+ compiling/i.test(line));
-    const errors = output.lines.slice(Math.max(0, start)).filter((line) => compileError.test(line));
-    // Real sets write `--- ` before an error, and `-------> ` before the last one (logs of sets in the tests of roku-debug).
-    if (errors.length > 0) return errors.map((line) => line.replace(/^-+>? /, ""));
+    const errors = compileErrorsIn(output.lines);
+    if (errors.length > 0) return errors;
   }
   return [];
 }
 
+/**
+ * The compile errors of the last run in the lines of a console. Those of XML files come before `------ Compiling`, each after a
+ * line with the name of its file, and are given as the others are: `… in SampleScreen.xml(3)` (logs of sets in the tests of
+ * roku-debug; jellyrock#689).
+ */
+export function compileErrorsIn(lines: readonly string[]): string[] {
+  const starts = [/\[scrpt\.cmpl\] compiling/i, /^-+ compiling/i].map((start) =>
+    lines.findLastIndex((line) => start.test(line)),
+  );
+  let file = "";
+  return lines.slice(starts.find((at) => at !== -1) ?? 0).flatMap((line) => {
+    // Real sets write `--- ` before an error, and `-------> ` before the last one.
+    if (compileError.test(line)) return [line.replace(/^-+>? /, "")];
+    file = xmlFile.exec(line)?.[1] ?? file;
+    const [, number, text] = /^--(?:- Line (\d+):)? (.*)/.exec(line) ?? [];
+    if (text === undefined || file === "") return [];
+    return [`${text} in ${file}${number === undefined ? "" : `(${number})`}`];
+  });
+}
+
 function isCompileError(message: string): boolean {
-  return /compil|parsing XML/i.test(message);
+  return /compil|parsing (multiple )?XML/i.test(message);
 }
 
 function rejected(messages: readonly string[], compiler: readonly string[], bytes: number): ZapdError {
@@ -118,10 +138,14 @@ function rejected(messages: readonly string[], compiler: readonly string[], byte
   );
 }
 
-/** Reads `Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)` (2.2). */
-function problemIn(output: string): PackageProblem {
-  const [, text = output, file = null, line] = /^(.*?) in (\S+)\((\d+)\)$/.exec(output) ?? [];
-  return { text: text.replace(". (", " ("), file, line: line === undefined ? null : Number(line) };
+/**
+ * Reads `Syntax Error. (compile error &h02) in pkg:/source/main.brs(3)` (2.2). The line may be missing, and the name that is
+ * wrong may follow in quotes (tests of roku-debug).
+ */
+export function problemIn(output: string): PackageProblem {
+  const [, text = output, inLines, line, name = "", whole] =
+    /^(.*?) in (?:(\S+)\((\d*|NaN)\)( ?'.*')?|(pkg:\/\S+))$/.exec(output) ?? [];
+  return { text: text.replace(". (", " (") + name, file: inLines ?? whole ?? null, line: Number(line) || null };
 }
 
 const maxManifestBytes = 64 * 1024;

@@ -382,9 +382,11 @@ function FailedDelivery({ name, failure, isOne, again }: RefusedProps) {
             {file !== null && (
               <code>
                 {file}
-                <span class="dev-at">
-                  <span class="muted">line</span> {line}
-                </span>
+                {line !== null && (
+                  <span class="dev-at">
+                    <span class="muted">line</span> {line}
+                  </span>
+                )}
               </code>
             )}
             <span>{text}</span>

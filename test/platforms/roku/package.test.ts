@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { strToU8, zipSync } from "fflate";
-import { readPackage } from "../../../src/platforms/roku/developer.ts";
+import { compileErrorsIn, problemIn, readPackage } from "../../../src/platforms/roku/developer.ts";
 import { codeOf } from "../../support/failure.ts";
 import { scratchFolder } from "../../support/zip.ts";
 
@@ -50,5 +50,52 @@ describe("a package", () => {
   test("with a manifest over 64 KiB is refused", async () => {
     const noise = Array.from({ length: 9_000 }, (_, at) => `k${at}=${Math.imul(at, 2_654_435_761) >>> 0}`).join("\n");
     expect(await codeOf(read({ manifest: noise }))).toBe("invalid_archive");
+  });
+});
+
+describe("the console of a compilation", () => {
+  // As real sets print it (tests of roku-debug; jellyrock#689): XML files are parsed before `------ Compiling`.
+  const run = (...errors: readonly string[]) => [
+    "03-26 22:21:46.571 [scrpt.cmpl] Compiling 'Demo', id 'dev'",
+    "",
+    ...errors,
+    "03-26 22:21:46.702 [scrpt.parse.mkup.time] Parsed markup dev 'Demo' in 103 milliseconds",
+    "------ Compiling dev 'Demo' ------",
+    "An error occurred while attempting to compile the application's components:",
+  ];
+
+  test("tells what is wrong in which line of an XML file, and nothing of the run before", () => {
+    const before = [...run(), "--- Syntax Error. (compile error &h02) in pkg:/source/old.brs(1)"];
+    const errors = run(
+      "Found 2 parse errors in XML file Chooser.xml",
+      "--- Line 2: XML syntax error found ---> not well-formed (invalid token)",
+      '--- Line 9: Unknown attribute "focusable" specified for <component> element',
+      "=================",
+      "Error in XML component Round defined in file pkg:/components/Round.xml",
+      '-- Extends type does not exist: "Square"',
+    );
+    expect(compileErrorsIn([...before, ...errors]).map(problemIn)).toEqual([
+      { text: "XML syntax error found ---> not well-formed (invalid token)", file: "Chooser.xml", line: 2 },
+      { text: 'Unknown attribute "focusable" specified for <component> element', file: "Chooser.xml", line: 9 },
+      { text: 'Extends type does not exist: "Square"', file: "pkg:/components/Round.xml", line: null },
+    ]);
+  });
+
+  test("is read without the first marker too, and names the file where it has no line, or a name after it", () => {
+    const lines = [
+      "--- Syntax Error. (compile error &h02) in pkg:/source/old.brs(1)",
+      "------ Compiling dev 'Demo' ------",
+      "--- Error loading file. (compile error &hb9) in pkg:/source/api.brs",
+      "--- Invalid #If/#ElseIf expression (<CONST-NAME> not defined) (compile error &h92) in Parsers.brs(19) 'BAD'",
+      "--- Line 4: print of the app",
+    ];
+    expect(compileErrorsIn(lines).map(problemIn)).toEqual([
+      { text: "Error loading file (compile error &hb9)", file: "pkg:/source/api.brs", line: null },
+      {
+        text: "Invalid #If/#ElseIf expression (<CONST-NAME> not defined) (compile error &h92) 'BAD'",
+        file: "Parsers.brs",
+        line: 19,
+      },
+    ]);
   });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import net from "node:net";
 import fc from "fast-check";
 import { roku } from "../../../src/platforms/roku/adapter.ts";
 import { Ecp, paths } from "../../../src/platforms/roku/ecp.ts";
@@ -7,6 +8,7 @@ import { loopHeader } from "../../../src/transport/socket.ts";
 import { has } from "../../contract/bench.ts";
 import { failureOf } from "../../support/failure.ts";
 import { answer, startHttpDevice } from "../../support/http-device.ts";
+import { listening } from "../../support/listening.ts";
 import { platformHostOf } from "../../support/platform-host.ts";
 import { packageOf } from "../../support/sets.ts";
 import { scratchFolder } from "../../support/zip.ts";
@@ -178,6 +180,30 @@ test.each(["<apps/>", 404])(realmIsKept, async (apps) => {
   expect(await install(true)).toBe("none");
   expect(target.memory.dev_realm).toBe("Simulator");
   expect(await install(false)).toBe("none");
+});
+
+test("a package with XML files that are wrong could not be compiled, and says where (jellyrock#689)", async () => {
+  const page =
+    '<font color="red">Install Failure: Error parsing multiple XML components (Chooser.xml, Round.xml)</font>';
+  const installer = await startHttpDevice(() => answer(200, page));
+  const log = [
+    "[scrpt.cmpl] Compiling 'Demo', id 'dev'",
+    "Found 1 parse error in XML file Chooser.xml",
+    "--- Line 2: XML syntax error found",
+    "------ Compiling dev 'Demo' ------",
+  ];
+  const { port, stop } = await listening(net.createServer((client) => client.write(`${log.join("\r\n")}\r\n`)));
+  const folder = scratchFolder();
+  cleanups.push(installer.stop, stop, folder.remove);
+  const { connection } = await connect(
+    { [paths.apps]: "<apps/>" },
+    { installer: installer.address.port, console: port },
+  );
+  const bytes = packageOf();
+  const archive = { path: folder.put(bytes), bytes: bytes.length };
+  const error = await failure(has(connection.dev).install(archive, "x", never));
+  expect(error.message).toStartWith("could not compile the package: ");
+  expect(error.details?.problems?.[1]).toEqual({ text: "XML syntax error found", file: "Chooser.xml", line: 2 });
 });
 
 test("an internal error of the set is a predicate without what was attempted, which is said after it", async () => {
