@@ -26,7 +26,7 @@ export function readService(service: MdnsService): Lead | null {
 const screenBit = 1;
 
 /** A device with video that is not plugged into a screen is a TV, as far as its model shows. */
-function kindOf(model: string | null, bits: string | undefined): Kind {
+function kindOf(model: string | null, bits: string | null): Kind {
   const isScreen =
     (Number(bits) & screenBit) !== 0 && !/chromecast|shield|streamer|stick|dongle|hub|box/i.test(model ?? "");
   if (!isScreen) return "player";
@@ -68,7 +68,7 @@ export async function identifyCast(
       ...(receiver.standby !== null && { power: receiver.standby ? "standby" : "on" }),
       facts: {
         name: isGroup ? text(txt["fn"]) : (info.name ?? text(txt["fn"])),
-        kind: kindOf(text(txt["md"]) ?? info.model, txt["ca"]),
+        kind: kindOf(text(txt["md"]) ?? info.model, txt["ca"] ?? info.capabilities),
         manufacturer: isGroup ? null : (info.manufacturer?.replace(/,? Inc\.?$/, "") ?? null),
         model: text(txt["md"]) ?? info.model,
         serial: null,

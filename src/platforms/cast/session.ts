@@ -333,6 +333,7 @@ function readDeviceInfo(answers: readonly Json[]) {
       manufacturer: text(info["manufacturer"]),
       softwareVersion: text(build["cast_build_revision"]) ?? text(data["cast_build_revision"]),
       mac: text(info["mac_address"]),
+      capabilities: typeof answer["deviceCapabilities"] === "number" ? String(answer["deviceCapabilities"]) : null,
     };
   });
   const first = (key: keyof (typeof all)[number]) => all.find((one) => one[key] !== null)?.[key] ?? null;
@@ -344,6 +345,8 @@ function readDeviceInfo(answers: readonly Json[]) {
     manufacturer: first("manufacturer"),
     softwareVersion: first("softwareVersion"),
     mac: first("mac"),
+    /** The bits that it announces as `ca`. */
+    capabilities: first("capabilities"),
   };
 }
 

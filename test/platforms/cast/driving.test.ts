@@ -318,6 +318,10 @@ describe.concurrent("the identity of a Cast device", () => {
     expect(await kindOf("Some Android TV", "4101")).toBe("unknown");
     expect(await kindOf("SHIELD Android TV", "4101")).toBe("player");
     expect(await kindOf("Nest Mini", "199172")).toBe("player");
+    // One that is given by its address in another network is not heard: it says the same over the connection.
+    const unheard = async (capabilities: number) =>
+      (await room({ model: "BRAVIA 4K VH2", capabilities })).sighting.facts.kind;
+    expect([await unheard(4_101), await unheard(4)]).toEqual(["tv", "player"]);
   });
 
   test("is what it tells over the connection, or else what is announced for its port", async () => {
