@@ -104,7 +104,7 @@ async function readCompileErrors(logs: RokuConsole, signal: AbortSignal): Promis
  * roku-debug; jellyrock#689).
  */
 export function compileErrorsIn(lines: readonly string[]): string[] {
-  const starts = [/\[scrpt\.cmpl\] compiling/i, /^-+ compiling/i].map((start) =>
+  const starts = [/\[scrpt\.cmpl\] compiling .*, id 'dev'/i, /^-+ compiling/i].map((start) =>
     lines.findLastIndex((line) => start.test(line)),
   );
   let file = "";
