@@ -206,6 +206,22 @@ test("a package with XML files that are wrong could not be compiled, and says wh
   expect(error.details?.problems?.[1]).toEqual({ text: "XML syntax error found", file: "Chooser.xml", line: 2 });
 });
 
+test.each(["/pkgs/dev.jpg", "pkgs/dev.jpg?time=1783170127", "pkgs/dev_screenshot.png"])(
+  "a screenshot is fetched as %p",
+  async (named) => {
+    const installer = await startHttpDevice(({ target }) =>
+      target === "/plugin_install"
+        ? answer(200, "")
+        : answer(200, target === "/plugin_inspect" ? `<img src="${named}">` : `bytes of ${target}`),
+    );
+    cleanups.push(installer.stop);
+    const active = '<active-app><app id="dev">Demo</app></active-app>';
+    const { connection } = await connect({ [paths.activeApp]: active }, { installer: installer.address.port });
+    const picture = await has(connection.screenshot)(never, () => "x");
+    expect(Buffer.from(picture ?? "").toString()).toBe(`bytes of /${named.replace(/^\//, "")}`);
+  },
+);
+
 test("an internal error of the set is a predicate without what was attempted, which is said after it", async () => {
   const { connection } = await connect({ "/keypress/Search": 500 });
   const refused = connection.keys?.press("search", never);
