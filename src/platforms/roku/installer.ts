@@ -71,7 +71,7 @@ export class Installer {
   async screenshot(password: string, signal: AbortSignal): Promise<Uint8Array | null> {
     const form = formOf(null, { mysubmit: "Screenshot", passwd: "" });
     const page = await this.#send({ path: inspectPath, form }, password, signal);
-    // Another client knows `/pkgs/dev.jpg` and, of a 2910X with 15.2.4, `pkgs/dev_screenshot.png` (its class DevPortalInspect).
+    // `pkgs/dev_screenshot.png` on a 2910X with 15.2.4 (tests of @rokudev/device-client).
     const [picture] =
       /\bpkgs\/dev\w{0,32}\.(?:jpe?g|png)(?:\?[\w=&.-]{0,128})?/.exec(isOk(page) ? bodyText(page) : "") ?? [];
     if (picture === undefined) return null;
