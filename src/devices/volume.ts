@@ -93,7 +93,8 @@ async function stepped(
   signal: AbortSignal,
 ): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
-  if (level !== null) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
+  const isUnsure = control.stepsAtZero === true && level === 0;
+  if (level !== null && !isUnsure) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
   const last = Math.sign(step);
   if (step !== last) {
     await press(control, step - last, signal);
@@ -168,7 +169,7 @@ async function levelAfterSteps(
 }
 
 /** The control with a check before each part of a command, and `taken` called after each. */
-function checked({ set, step, mute }: VolumeControl, check: () => void, taken: () => void): VolumeControl {
+function checked({ set, step, mute, ...rest }: VolumeControl, check: () => void, taken: () => void): VolumeControl {
   const first =
     <Value>(send: (value: Value, signal: AbortSignal) => Promise<void>) =>
     async (value: Value, signal: AbortSignal) => {
@@ -176,7 +177,12 @@ function checked({ set, step, mute }: VolumeControl, check: () => void, taken: (
       await send(value, signal);
       taken();
     };
-  return { ...(set && { set: first(set) }), ...(step && { step: first(step) }), ...(mute && { mute: first(mute) }) };
+  const sent = {
+    ...(set && { set: first(set) }),
+    ...(step && { step: first(step) }),
+    ...(mute && { mute: first(mute) }),
+  };
+  return { ...rest, ...sent };
 }
 
 async function press(control: VolumeControl, steps: number, signal: AbortSignal): Promise<void> {

@@ -370,6 +370,8 @@ export interface VolumeControl {
   set?(level: number, signal: AbortSignal): Promise<void>;
   /** One step, as a key of its remote does. */
   step?(by: 1 | -1, signal: AbortSignal): Promise<void>;
+  /** It may report 0 for what is louder and cannot be set: there it is stepped, a level with each step. */
+  readonly stepsAtZero?: boolean;
   /** A device that only toggles is read first; where it does not report it, this fails with `unsupported_operation`. */
   mute?(muted: boolean, signal: AbortSignal): Promise<void>;
 }

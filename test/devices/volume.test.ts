@@ -71,6 +71,29 @@ test.concurrent("of what a device takes and does not report it is not said wheth
   await house.remove();
 });
 
+test.concurrent("a set that may report 0 of an output that it cannot set is stepped there, and set elsewhere", async () => {
+  const sent: unknown[] = [];
+  const house = await openHouse((set) => {
+    const volume = {
+      set: async (level: number) => void sent.push(level),
+      step: async (by: number) => void sent.push([by]),
+    };
+    return { ...set.connection(), volume: { ...volume, stepsAtZero: true } };
+  });
+  const device = house.devices.deviceOf(await house.add("Receiver"));
+  // A Samsung TV with a receiver reports 0 whatever that plays at, and only its keys work (home-assistant/core#134401, #153671).
+  for (const [level, step, expected] of [
+    [0, 2, [[1], [1]]],
+    [0, -1, [[-1]]],
+    [7, 2, [9]],
+  ] as const) {
+    house.set.state = { ...asleep, power: "on", volume: { level, muted: false } };
+    await setVolume(device, { step }, { signal: neverAborted });
+    expect(sent.splice(0)).toEqual([...expected]);
+  }
+  await house.remove();
+});
+
 test.concurrent("of one that does not answer it is said, and not that it does not tell its volume", async () => {
   const { to, house } = await stepping();
   house.set.failure = new ZapdError("device_timeout", "did not answer");

@@ -179,6 +179,9 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
     get volume(): VolumeControl {
       return {
         step: (by, signal) => press(by > 0 ? "volume-up" : "volume-down", signal),
+        // With a receiver or a soundbar it reports 0 for ever (home-assistant/core#134401), and setting a level does nothing; its
+        // keys work (#153671).
+        stepsAtZero: target.facts.access === "full",
         ...(target.memory.renderer !== false && {
           set: (level, signal) => command(signal, () => volume.set(level, signal)),
           mute: (muted, signal) => command(signal, () => volume.mute(muted, signal)),

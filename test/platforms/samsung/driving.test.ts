@@ -706,6 +706,7 @@ describe.concurrent("volume", () => {
     expect((await state(one)).volume).toEqual({ level: 33, muted: true });
     await volumeOf(one).step?.(1, never);
     expect(one.set.state.volume).toBe(34);
+    expect(volumeOf(one).stepsAtZero).toBe(true);
     expect(describeOf(one).has.has("mute")).toBe(true);
   });
 
