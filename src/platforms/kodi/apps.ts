@@ -195,7 +195,7 @@ export async function stopApp(device: KodiDevice, signal: AbortSignal): Promise<
 
 /** Stops every player; whether there was one. */
 export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Promise<boolean> {
-  const players = await unlessSlept(device.players(signal, { withPictures: true }));
+  const players = await unlessSlept(device.players(signal));
   if (players.length === 0) return false;
   await inParts(async (next) => {
     for (const [at, playerid] of players.entries()) {
@@ -203,7 +203,7 @@ export async function stopPlayers(device: KodiDevice, signal: AbortSignal): Prom
       await device.command("Player.Stop", { playerid }, signal);
     }
   });
-  const isOver = async () => (await device.players(signal, { withPictures: true })).length === 0;
+  const isOver = async () => (await device.players(signal)).length === 0;
   if (await until(isOver, { timeoutMs: stopTimeoutMs, signal })) return true;
   await blameDialog(device, signal);
   throw noEffect("accepted the command, but continues to play");

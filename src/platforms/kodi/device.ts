@@ -4,7 +4,7 @@ import { unlessSlept } from "../../system/clock.ts";
 import { sleep } from "../../system/sleep.ts";
 import { addressText } from "../../system/text.ts";
 import { deadline } from "../../transport/http.ts";
-import { asJson, isJson, type Json } from "../../transport/json.ts";
+import { asJson, type Json, number } from "../../transport/json.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import type { Emit, PlatformHost } from "../platform.ts";
 import { type Ask, defaultSocketPort, httpType, isUuid, socketType } from "./announced.ts";
@@ -12,6 +12,7 @@ import { KeyboardField } from "./field.ts";
 import type { KodiMemory, KodiTarget } from "./memory.ts";
 import { hasScreenshots } from "./pictures.ts";
 import { KodiProof } from "./proof.ts";
+import { pictureShow } from "./protocol.ts";
 import { PushedState } from "./pushed.ts";
 import { HttpRpc, isLoginWanted, type Login, loginWanted, usualUser } from "./rpc.ts";
 import { KodiSession } from "./session.ts";
@@ -127,16 +128,11 @@ export class KodiDevice {
     return asJson(await this.#call("read", method, params, signal));
   }
 
-  /**
-   * The active players; after a stop one still answers zeros, so this is asked first (7.2). A player of pictures has no
-   * position, and is included only `withPictures`.
-   */
-  async players(signal: AbortSignal, { withPictures = false } = {}): Promise<number[]> {
+  /** The active players, that of pictures last, beside which music may play; after a stop one still answers zeros, so this is asked first (7.2). */
+  async players(signal: AbortSignal): Promise<number[]> {
     const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
-    const players = Array.isArray(result) ? result.filter(isJson) : [];
-    return players.flatMap(({ playerid, type }) =>
-      typeof playerid === "number" && (withPictures || type !== "picture") ? [playerid] : [],
-    );
+    const ids = (Array.isArray(result) ? result : []).flatMap((one) => number(asJson(one)["playerid"]) ?? []);
+    return ids.sort((one, next) => Number(one === pictureShow) - Number(next === pictureShow));
   }
 
   /** A command; what was read before it is no longer true. */

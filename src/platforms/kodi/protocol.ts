@@ -10,6 +10,9 @@ export function readTime(value: unknown): number | null {
   return Math.round(((part("hours") * 60 + part("minutes")) * 60 + part("seconds")) * 1_000 + part("milliseconds"));
 }
 
+/** The player of pictures, whose id is the only one that is fixed (xbmc/interfaces/json-rpc/PlayerOperations.cpp, GetPlaylist). */
+export const pictureShow = 2;
+
 /** Reads `Player.GetProperties`, the item of `Player.GetItem`, and `playingLabels` (7.2). */
 export function readPlaying(playerId: number, properties: Json, item: Json, labels: Json) {
   const duration = readTime(properties["totaltime"]);
@@ -19,8 +22,8 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
   return {
     playerId,
     speed: number(properties["speed"]) ?? 0,
-    // Live television answers zero for both.
-    positionMs: live && !hasEnd ? null : readTime(properties["time"]),
+    // Live television and pictures answer zero for both.
+    positionMs: (live || playerId === pictureShow) && !hasEnd ? null : readTime(properties["time"]),
     durationMs: hasEnd ? duration : null,
     live,
     title: titleOf(item),

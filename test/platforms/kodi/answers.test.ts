@@ -56,6 +56,47 @@ test("what is stopped is every player, one that shows pictures too", async () =>
   expect(players).toEqual([]);
 });
 
+test("a show of pictures plays without a position, and is paused and turned over where no music plays beside it", async () => {
+  // A TV with a show said to be idle (home-assistant/core#136592, #179629). What a player of pictures answers and takes is from
+  // xbmc/interfaces/json-rpc/PlayerOperations.cpp: its speed is 1 or -1, its times are zero, and it cannot seek.
+  const show = { playerid: 2, type: "picture", playertype: "internal" };
+  let players = [show];
+  let speed = 1;
+  const told: unknown[] = [];
+  const time = { hours: 0, minutes: 0, seconds: 0, milliseconds: 0 };
+  const { connection } = await connect({
+    "Player.GetActivePlayers": () => players,
+    "Player.GetProperties": () => ({ speed, time, totaltime: time, live: false, canseek: false }),
+    "Player.GetItem": () => ({ item: { label: "sea.jpg", type: "picture", file: "/pictures/sea.jpg" } }),
+    "Player.PlayPause": ({ playerid, play }) => {
+      told.push([playerid, play]);
+      // It still answers with the speed from before.
+      const before = speed;
+      speed = play === true ? 1 : 0;
+      return { speed: before };
+    },
+    "Player.GoTo": ({ playerid, to }) => {
+      told.push([playerid, to]);
+      return "OK";
+    },
+  });
+  const playback = async () => (await connection.state?.read(never))?.playback;
+  expect(await playback()).toMatchObject({ status: "playing", title: "sea.jpg", position_ms: null, duration_ms: null });
+  await connection.keys?.press("pause", never);
+  expect((await playback())?.status).toBe("paused");
+  await connection.playback?.do("next", never);
+  expect(await failureOf(Promise.resolve(connection.playback?.seek?.(5_000, never)))).toMatch(
+    /^device_refused: cannot seek/,
+  );
+  players = [show, { playerid: 0, type: "audio", playertype: "internal" }];
+  await connection.playback?.do("next", never);
+  expect(told).toEqual([
+    [2, false],
+    [2, "next"],
+    [0, "next"],
+  ]);
+});
+
 test("a level that Kodi gives up for that of PulseAudio a moment after its answer is set again", async () => {
   const set: unknown[] = [];
   let setAt = 0;
