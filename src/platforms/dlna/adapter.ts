@@ -74,7 +74,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
     return answer;
   };
   try {
-    const { udn, page, facts, memory, documents } = await findDescription(lead, read);
+    const { udn, identity, page, facts, memory, documents } = await findDescription(lead, read);
     // What a service does not report now stays unknown, and is assumed to be as usual.
     const readDocument = async <T extends object>(path: string | null, parse: (document: string) => T) => {
       try {
@@ -88,7 +88,7 @@ async function identify(lead: Lead, platformHost: PlatformHost, signal: AbortSig
       memory.rendering ? await readDocument(documents.rendering, readRendering) : {},
     ];
     return {
-      identity: udn,
+      identity,
       ids: [`upnp:${udn}`, ...(page === null ? [] : [`page:${page}` as const])],
       facts,
       memory: { ...memory, ...transport, ...rendering },

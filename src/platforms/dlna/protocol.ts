@@ -29,6 +29,8 @@ function pageOf(url: string | null, { host }: Address): number | null {
 /** A renderer's description. */
 export interface RendererDescription {
   readonly udn: string;
+  /** What it is recognized by: its UDN, where that stays the same. */
+  readonly identity: string;
   /** The port of its web page, where that is at its own address: for a Kodi, the port of its web server. */
   readonly page: number | null;
   readonly facts: Facts;
@@ -56,6 +58,7 @@ export function readDescription(
   const model = field("modelName");
   return {
     udn,
+    identity: vidaaId(field("modelDescription")) ?? udn,
     page: pageOf(field("presentationURL"), at),
     facts: {
       name: field("friendlyName"),
@@ -79,6 +82,15 @@ export function readDescription(
       rendering: service("RenderingControl")?.document ?? null,
     },
   };
+}
+
+/**
+ * A hardware address in the description of a Hisense TV or another with VIDAA, which has a new UDN at each start
+ * (home-assistant/core#77228, #73643; jellyfin/jellyfin#7303): `#CAP# macWifi=… macEthernet=… transport_protocol=1140 …`.
+ */
+function vidaaId(description: string | null): string | null {
+  if (!description?.includes("transport_protocol=")) return null;
+  return /\bmac(?:Wifi|Ethernet)=(?!0{12})([0-9a-f]{12})\b/i.exec(description)?.[1]?.toLowerCase() ?? null;
 }
 
 function kindOf(words: string): Kind {

@@ -240,7 +240,7 @@ export class Renderer {
     // An old Samsung TV numbers its paths at each start, so another of its descriptions may be at this one
     // (sermayoral/ha-samsungtv-encrypted#6).
     const described = tryOr(() => readDescription(answer, this.#target, path), null);
-    if (described?.udn !== this.#target.identity) throw wrongDevice(this.#target.host);
+    if (described?.identity !== this.#target.identity) throw wrongDevice(this.#target.host);
     const { facts, memory } = described;
     this.#provenAt = performance.now();
     this.#emit({ type: "facts", facts, memory });

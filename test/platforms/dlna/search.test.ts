@@ -94,6 +94,22 @@ const read = (text: string) =>
   readDescription({ headers: new Map(), body: Buffer.from(text) }, place, "/dir/description.xml");
 
 describe("a description", () => {
+  test("of a TV with VIDAA, which has a new UDN at each start, shows the same TV by its hardware address", () => {
+    // The form of a HE58A6100 and of a 55U7KQ (Krazy998/mqtt-hisensetv#14), whose UDN was seen to change in
+    // home-assistant/core#77228 and #73643 and in jellyfin/jellyfin#7303.
+    const shown = (udn: string, words: string) =>
+      read(described(`</serviceList><modelDescription>${words}</modelDescription><serviceList>`).replace("AB-1", udn))
+        .identity;
+    const caps =
+      "#CAP#\nmac=02005e005377\nmacWifi=02005E005376\nmacEthernet=02005e005377\ntransport_protocol=1140\ncap=0";
+    expect([shown("aa-1", caps), shown("aa-2", caps)]).toEqual(["02005e005376", "02005e005376"]);
+    expect(shown("aa-1", caps.replace("02005E005376", "000000000000"))).toBe("02005e005377");
+    expect(shown("aa-1", caps.replaceAll("\n", " "))).toBe("02005e005376");
+    // Any other is what its UDN says, whatever it has in its description.
+    expect(shown("aa-1", "macWifi=02005e005376")).toBe("aa-1");
+    expect(shown("aa-1", "transport_protocol=1140 macWifi=")).toBe("aa-1");
+  });
+
   test("names services by paths on its own host, relative to itself or URLBase, with their versions", () => {
     const { udn, memory, documents } = read(described(services("control/1", "/e?x=1")));
     expect(udn).toBe("ab-1");
