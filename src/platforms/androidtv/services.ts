@@ -95,9 +95,9 @@ export function isAndroidAppId(text: string): boolean {
   return isLink(text) || (text.length <= 128 && /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)+$/i.test(text));
 }
 
-/** What is on the screen while no app is. */
+/** What is on the screen while no app is: home screens and screen savers (unfoldedcircle/integration-androidtv, apps.py). */
 const homes =
-  /^(com\.google\.android\.(tvlauncher|leanbacklauncher|apps\.tv\.(launcherx|dreamx))|com\.android\.systemui|android)$/;
+  /^(com\.google\.android\.(tvlauncher|leanbacklauncher|backdrop|apps\.tv\.(launcherx|dreamx))|com\.android\.systemui|android)$/;
 
 export function isHome(id: string): boolean {
   return homes.test(id);

@@ -197,7 +197,9 @@ describe("what zapd makes of it", () => {
       volume: { level: 20, muted: true },
       input: null,
     });
-    expect(describeState({ ...told, app: "com.google.android.apps.tv.launcherx" }).app).toBeNull();
+    // The last two are screen savers, of Android TV and of Google TV (unfoldedcircle/integration-androidtv, apps.py).
+    for (const shown of ["apps.tv.launcherx", "tvlauncher", "backdrop", "apps.tv.dreamx"])
+      expect([shown, describeState({ ...told, app: `com.google.android.${shown}` }).app]).toEqual([shown, null]);
     expect(describeState({ ...told, app: "org.example" }).app).toMatchObject({ name: "org.example" });
     expect(describeState({ ...told, volume: { level: 0, most: 0, muted: false } }).volume).toBeNull();
     expect(describeState({ ...told, isOn: null }).power).toBe("unknown");
