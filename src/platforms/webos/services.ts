@@ -9,6 +9,8 @@ export const webosServices: ReadonlyMap<string, ServiceId> = new Map([
   ["youtube.leanback.v4", "youtube"],
   ["youtube.leanback.ytv.v1", "youtube-tv"],
   ["amazon", "prime-video"],
+  // On German TVs (hobbyquaker/node-red-contrib-lgtv#10, iobroker-community-adapters/ioBroker.lgtv#8).
+  ["lovefilm.de", "prime-video"],
   ["com.disney.disneyplus-prod", "disney-plus"],
   ["cdp-30", "plex"],
   ["spotify-beehive", "spotify"],

@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { createServer as createSecureServer } from "node:https";
 import type { ZapdError } from "../../../src/api/errors.ts";
 import type { MediaItem } from "../../../src/platforms/platform.ts";
-import { iconOf } from "../../../src/platforms/webos/protocol.ts";
+import { iconOf, readLaunchPoints } from "../../../src/platforms/webos/protocol.ts";
 import { createCertificate } from "../../../src/simulators/webos.ts";
 import { readOwnPicture } from "../../../src/transport/own-picture.ts";
 import { until } from "../../support/http-device.ts";
@@ -263,4 +263,10 @@ describe("icons", () => {
     const huge = await another(false, 200, {}, new Uint8Array(2 * 1024 * 1024 + 1));
     expect((await failure(icon(huge))).code).toBe("device_error");
   });
+});
+
+test("Prime Video is known on a German TV, too, which has another id for it", () => {
+  // hobbyquaker/node-red-contrib-lgtv#10, iobroker-community-adapters/ioBroker.lgtv#8.
+  const launchPoints = [{ id: "lovefilm.de", title: "Amazon Video" }];
+  expect(readLaunchPoints({ launchPoints })[0]).toMatchObject({ id: "prime-video", name: "Amazon Video" });
 });
