@@ -91,7 +91,8 @@ export function readActiveChannel(text: string): string | null {
 }
 
 async function tune(ecp: Ecp, apps: RokuApps, id: string, signal: AbortSignal): Promise<Confirmed> {
-  await apps.launch(tunerApp, { ch: id }, signal);
+  // Since Roku OS 14.1.4 `ch` alone opens the channel that was shown last (home-assistant/core#133324); rokuecp sends all three.
+  await apps.launch(tunerApp, { ch: id, chan: id, lcn: id }, signal);
   let shown: Confirmed = null;
   await until(
     async () => {

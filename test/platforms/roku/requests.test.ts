@@ -148,6 +148,17 @@ test("an app counts as still shown only where the set has reported that since", 
   expect((await connection.apps?.stop?.(never))?.platformId).toBe("tvinput.hdmi1");
 }, 20_000);
 
+test("a set that no longer heeds `ch` is tuned", async () => {
+  // Roku OS 14.1.4 (home-assistant/core#133324): `ch` alone opens the channel that was shown last.
+  const tuned = () => {
+    const launched = set.heard.find(({ target }) => target.startsWith("/launch/tvinput.dtv?"))?.target;
+    return new URLSearchParams(launched?.split("?")[1]).get("lcn") ?? "1.1";
+  };
+  const shown = () => `<tv-channel><channel><number>${tuned()}</number></channel></tv-channel>`;
+  const { set, connection } = await connect({ [paths.tvActiveChannel]: shown });
+  expect(await connection.channels?.select("3.1", never)).toBe(true);
+});
+
 test.each([500, "<other/>"])("a channel that was tuned is not confirmed where it is answered by %p", async (said) => {
   const { connection } = await connect({ [paths.tvActiveChannel]: said });
   expect(await connection.channels?.select("1.1", never)).toBeNull();
