@@ -88,7 +88,10 @@ function show(text: string): void {
   process.stdout.write(text);
 }
 
-/** Whether commands find this daemon by themselves: by its note, with no daemon at the usual place, which goes first, and no other one anywhere. */
+/**
+ * Whether commands find this daemon by themselves: by its note, with no daemon at the usual place, which goes first, and no
+ * other one anywhere.
+ */
 async function isOnlyDaemon(context: Context, { socket }: Daemon): Promise<boolean> {
   if (await currentRuntime().isListening(context.socket())) return false;
   const running = await runningDaemons();

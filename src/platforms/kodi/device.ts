@@ -128,7 +128,10 @@ export class KodiDevice {
     return asJson(await this.#call("read", method, params, signal));
   }
 
-  /** The active players, that of pictures last, beside which music may play; after a stop one still answers zeros, so this is asked first (7.2). */
+  /**
+   * The active players, that of pictures last, beside which music may play; after a stop one still answers zeros, so this is
+   * asked first (7.2).
+   */
   async players(signal: AbortSignal): Promise<number[]> {
     const result = await this.#call("read", "Player.GetActivePlayers", {}, signal);
     const ids = (Array.isArray(result) ? result : []).flatMap((one) => number(asJson(one)["playerid"]) ?? []);
