@@ -99,10 +99,8 @@ function kindOf(info: Element): Kind {
   // 9101X reads is-tv=false, is-stick=false (1.3). Roku lists 9102X and 9104X as Streambar (rokudev/dev-doc, hardware.md).
   if (/soundbar|streambar|speaker/i.test(childText(info, "model-name") ?? "")) return "soundbar";
   if (child(info, "is-tv") || child(info, "is-stick")) return "player";
-  // Firmware 7 has neither: a TV reports its screen (TCL 55FS3700, bschlenk/homebridge-roku#9), a Roku 3 or 4 that it is by Roku
-  // (rokuecp's fixture of a 4200X), by which there were no TVs then.
-  if (childText(info, "screen-size")) return "tv";
-  return childText(info, "vendor-name") === "Roku" ? "player" : "unknown";
+  // Firmware 7 has neither, but a TV reports its screen (TCL 55FS3700, bschlenk/homebridge-roku#9).
+  return childText(info, "screen-size") ? "tv" : "unknown";
 }
 
 function macsOf(info: Element): string[] {
