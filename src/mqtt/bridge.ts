@@ -307,9 +307,9 @@ export class Bridge {
 
   #removed(id: string): void {
     this.#devices.delete(id);
-    const discovery = this.#homeAssistant.topicsFor(id);
-    for (const topic of [this.#topics.device(id), this.#topics.state(id), ...discovery])
-      this.#retained.set(topic, null);
+    for (const topic of [this.#topics.device(id), this.#topics.state(id)]) this.#retained.set(topic, null);
+    // The broker may have one of an earlier run of this daemon, which has not published it again yet.
+    for (const topic of this.#homeAssistant.topicsFor(id)) this.#retained.clearUnread(topic);
   }
 
   #publishEvent(event: object): void {

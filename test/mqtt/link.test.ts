@@ -217,6 +217,32 @@ test.skipIf(noMosquitto !== null)("of snapshots in parts, the devices of the las
   await broker.dispose();
 });
 
+test.skipIf(noMosquitto !== null)("a device removed before it is described again leaves Home Assistant", async () => {
+  const broker = await Mosquitto.start();
+  const described = "homeassistant/device/aa/config";
+  await broker.say(described, "{}", "-r");
+  const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+  const events = writable.getWriter();
+  const tell = (event: object) => events.write(new TextEncoder().encode(`${JSON.stringify(event)}\n`));
+  // Its inputs, which the description needs, take a while.
+  const ask = (request: Request) =>
+    request.url.endsWith("/inputs")
+      ? new Promise<Response>(() => {})
+      : new Response(readable, { headers: { "content-type": "application/x-ndjson" } });
+  const url = `mqtt://127.0.0.1:${broker.port}`;
+  const { mqtt: settings } = configOf({ mqtt: { url, site: "lab", home_assistant: true } });
+  const bridge = await Bridge.open({ ...options(), ask, settings });
+  bridge.start();
+  const device = { id: "aa", name: "Den", status: "online", capabilities: ["inputs"], software_version: null };
+  void tell({ ...snapshot, devices: [{ device, state: null }] });
+  const ears = broker.hear("#");
+  await ears.until(({ json }) => json.id === "aa");
+  await tell({ id: "a.2", type: "device.removed", device_id: "aa" });
+  await ears.until(({ topic, text }) => topic === described && text === "");
+  await bridge.stop();
+  await broker.dispose();
+});
+
 test.skipIf(noMosquitto !== null)(
   "a site whose status is another daemon's twice within a minute is left to it",
   async () => {
