@@ -22,15 +22,18 @@ export type PlatformName = (typeof platforms)[number] | "androidtv";
 export type AnyPlatform = PlatformName | (typeof openPlatforms)[number];
 export const openPlatforms = ["cast", "dlna"] as const;
 
+/** Fixed, since one that the system chose may be another socket's while its set is off. */
+const wakePort = 19_009;
+
 /** The ports of every set of a platform, so that a set or a stranger can take the place of another. */
 export const usual = {
-  roku: { port: 18_060, ports: { installer: 18_081, console: 18_085, wake: 19_009 } },
-  kodi: { port: 18_080, ports: { websocket: 19_090, wake: 19_009 } },
+  roku: { port: 18_060, ports: { installer: 18_081, console: 18_085, wake: wakePort } },
+  kodi: { port: 18_080, ports: { websocket: 19_090, wake: wakePort } },
   // LG sets are found at this port only.
-  webos: { port: 3_001, ports: { plain: 3_000, wake: 19_009 } },
+  webos: { port: 3_001, ports: { plain: 3_000, wake: wakePort } },
   // The same; and its plain port is always the one before.
-  samsung: { port: 8_002, ports: { renderer: 9_197, wake: 19_009 } },
-  androidtv: { port: 6_466, ports: { pairing: 6_467, wake: 19_009 } },
+  samsung: { port: 8_002, ports: { renderer: 9_197, wake: wakePort } },
+  androidtv: { port: 6_466, ports: { pairing: 6_467, wake: wakePort } },
   cast: { port: 8_009, ports: {} },
   dlna: { port: 19_197, ports: {} },
 } as const;
@@ -241,12 +244,26 @@ export async function plugIn<Platform extends AnyPlatform>(
     }
     if (platform === "cast") {
       const port = usual.cast.port + by;
-      const set = createCastSimulator({ ...common, id: identity, port, mdns: announces, bufferMs: 0 });
+      const set = createCastSimulator({
+        ...common,
+        id: identity,
+        port,
+        wakePort: wakePort + by,
+        mdns: announces,
+        bufferMs: 0,
+      });
       return lifeOf(set, host, { presses: () => set.commands.length, sleep: () => set.cutPower() });
     }
     if (platform === "dlna") {
       const port = usual.dlna.port + by;
-      const set = createDlnaSimulator({ ...common, uuid: identity, port, stack: "tv", ssdp: announces });
+      const set = createDlnaSimulator({
+        ...common,
+        uuid: identity,
+        port,
+        wakePort: wakePort + by,
+        stack: "tv",
+        ssdp: announces,
+      });
       return lifeOf(set, host, { presses: () => set.commands.length, sleep: () => set.sleep() });
     }
     const { port, ports } = usual.webos;
