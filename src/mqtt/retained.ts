@@ -75,7 +75,7 @@ export class RetainedDocuments {
 
   /**
    * Uses a new connection: reads the retained documents at `filters`, clears those that are not `isKnown`, and sends those that
-   * differ. Resolves when the last one is being sent.
+   * differ. Resolves when the last one is being sent. Fails with a `BusError` where the connection ends while they are read.
    */
   async attach(
     bus: Bus,
@@ -84,6 +84,9 @@ export class RetainedDocuments {
     signal: AbortSignal,
   ): Promise<void> {
     const found = await readRetained(bus, filters, signal);
+    // It shows nothing of the broker's documents then, and nothing more is sent over it.
+    const ended = await Promise.race([bus.ended, null]);
+    if (ended) throw ended;
     this.#refused.clear();
     if (found) {
       const lost = [...this.#published.keys()].some(

@@ -131,3 +131,20 @@ test("what arrives after this process has read nothing for a while is not missed
   documents.detach();
   expect([...broker.kept.keys()]).toEqual([]);
 });
+
+test("a connection that ends while the documents are read counts for nothing", async () => {
+  const documents = new RetainedDocuments((topic) => topic === "more/den");
+  documents.set("more/den", {});
+  for (let times = 0; times < 2; times++) {
+    const bus = new MemoryBroker().client();
+    const cut = Object.assign(bus, { publish: () => Promise.reject(new BusError("closed", "is gone")) });
+    const attached = documents.attach(cut, ["lab/+"], () => true, new AbortController().signal);
+    setTimeout(() => bus.cut(), 10);
+    await expect(attached).rejects.toMatchObject({ reason: "closed" });
+    documents.detach();
+  }
+  expect(documents.refused).toBeUndefined();
+  const broker = new MemoryBroker();
+  await documents.attach(broker.client(), ["lab/+"], () => true, new AbortController().signal);
+  expect([...broker.kept.keys()]).toEqual(["more/den"]);
+});
