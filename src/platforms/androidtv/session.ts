@@ -140,8 +140,10 @@ export class RemoteSession extends RpcSession<never, FramedConnection> {
     const counters = this.#counters;
     this.begin(messages.text(text, counters ?? { ime: 0, field: 0 }));
     // The next text needs the counters that follow this one, where the TV counts.
-    await until(() => this.#counters !== counters || !this.alive, soon);
+    const isCounted = () => this.#counters !== counters;
+    await until(() => isCounted() || !this.alive, soon);
     this.requireTaken();
+    if (!isCounted() && !this.alive) throw hungUp("closed the connection before it confirmed the text");
   }
 
   #handle(message: Message): void {

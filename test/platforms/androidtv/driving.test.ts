@@ -162,6 +162,17 @@ test("text is sent with the TV's last counters, a second time too", async () => 
   await until("all has come", () => one.set.state.text === "né 💡");
 });
 
+test("text that the TV may not have read as it hangs up is not confirmed", async () => {
+  const one = await line();
+  await state(one);
+  one.set.focus(true);
+  await one.connection.text?.type("a", never);
+  one.set.fallSilent();
+  const failed = failure(one.connection.text?.type("b", never) ?? Promise.resolve());
+  setTimeout(() => void one.set.stop(), 50);
+  expect(await failed).toMatchObject({ code: "device_error", reason: "closed" });
+});
+
 test("a launch without effect is unconfirmed, and a link in place of an app is opened", async () => {
   const one = await line();
   const launch = (id: string, link = {}) => one.connection.apps?.launch?.(id, link, never);
