@@ -126,10 +126,10 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
   }
 
   const press = (key: Key, signal: AbortSignal) =>
-    withRemote(signal, (session) => {
+    withRemote(signal, async (session) => {
       const sent = key === "play-pause" ? (lastMedia === "play" ? "pause" : "play") : key;
+      await session.press(ofKey(allKeys, sent), "Click", signal);
       if (sent === "play" || sent === "pause") lastMedia = sent;
-      return session.press(ofKey(allKeys, sent), "Click", signal);
     });
 
   return {

@@ -108,9 +108,10 @@ export async function controlPlayer(
   // A TV that does not report what it plays gets play and pause in turn.
   const isPlaying = status === undefined ? registered.lastMedia === "play" : status === "playing";
   const sent = command === "toggle" ? (isPlaying ? "pause" : "play") : command;
+  if (status !== { play: "playing", pause: "paused", stop: "stopped", next: "", previous: "" }[sent])
+    await registered.command(`ssap://media.controls/${sent}`, {}, signal);
+  // Only now: what it has not taken does not count.
   if (sent === "play" || sent === "pause") registered.lastMedia = sent;
-  if (status === { play: "playing", pause: "paused", stop: "stopped", next: "", previous: "" }[sent]) return;
-  await registered.command(`ssap://media.controls/${sent}`, {}, signal);
 }
 
 /**

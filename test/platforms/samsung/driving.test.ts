@@ -570,6 +570,16 @@ describe.concurrent("keys", () => {
     await one.connection.playback?.do("stop", never);
     expect(taken(one.set)).toEqual(["KEY_PAUSE", "KEY_PLAY", "KEY_STOP"]);
   });
+
+  test("a press whose caller left before it was sent is not counted in the turns of play and pause", async () => {
+    const one = await line();
+    await press(one, "home");
+    const caller = new AbortController();
+    setTimeout(() => caller.abort(new ZapdError("device_error", "has left")), 50);
+    await failure(one.connection.keys?.press("play-pause", caller.signal) ?? Promise.resolve());
+    await press(one, "play-pause");
+    expect(taken(one.set)).toEqual(["KEY_HOME", "KEY_PAUSE"]);
+  });
 });
 
 describe.concurrent("text", () => {

@@ -107,6 +107,16 @@ describe("playback", () => {
   });
 });
 
+test("a pause that the TV has not taken is not counted in the turns of play and pause", async () => {
+  const asked: string[] = [];
+  const answers: Record<string, object> = { pause: { returnValue: false, errorText: "not now" } };
+  const one = await wordedLine(answers, undefined, (word) => void asked.push(word));
+  await failure(press(one, "play-pause"));
+  delete answers["pause"];
+  await press(one, "play-pause");
+  expect(asked.filter((word) => word === "play" || word === "pause")).toEqual(["pause", "pause"]);
+});
+
 describe("a file by its address", () => {
   test.each([
     ["2015", "com.webos.app.smartshare"],
