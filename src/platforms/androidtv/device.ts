@@ -3,6 +3,7 @@ import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
+import { hungUp } from "../../transport/http-connection.ts";
 import { ReconnectingSession } from "../../transport/session.ts";
 import {
   type Confirmed,
@@ -204,9 +205,11 @@ export class AndroidTv {
     if (left === null ? session.has("ime") : isHome(left)) return null;
     requireFeature(session, "key");
     session.begin(messages.key(keyCodes.home, keyDirections.short));
-    const isLeft = () => session.state.app !== left || !session.alive;
-    const isOver = left === null || (await until(isLeft, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }));
+    const isLeft = () => session.state.app !== left;
+    const isSeen = () => isLeft() || !session.alive;
+    const isOver = left === null || (await until(isSeen, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }));
     session.requireTaken();
+    if (!isLeft() && !session.alive) throw hungUp("closed the connection before it showed that it left the app");
     if (isOver) return left === null ? null : appOf(left);
     throw noEffect("accepted the home key, but still shows the app");
   }

@@ -116,6 +116,16 @@ describe("keys", () => {
     expect(await failure(press(one, "home"))).toMatchObject({ code: "device_error", reason: "closed" });
   });
 
+  test("home, that leaves an app, is not confirmed where the TV hangs up and still shows the app", async () => {
+    const one = await line();
+    one.set.show("com.plexapp.android");
+    await state(one);
+    one.set.fallSilent();
+    const failed = failure(one.connection.apps?.stop?.(never) ?? Promise.resolve());
+    setTimeout(() => void one.set.stop(), 100);
+    expect(await failed).toMatchObject({ code: "device_error", reason: "closed" });
+  });
+
   test("are not sent over a connection that the TV has closed, though that has not been read yet", async () => {
     const one = await line();
     await press(one, "home");
