@@ -399,6 +399,8 @@ function simplify(schema: Schema, io: "input" | "output"): void {
   if (schema.format !== undefined) delete schema.pattern;
   // Validators in Python know no `\p` and fail on the whole document. A document in UTF-8 cannot hold half a character (`Cs`).
   else schema.pattern &&= schema.pattern.replaceAll(String.raw`\p{Cc}\p{Cs}`, String.raw`\x00-\x1f\x7f-\x9f`);
+  // A pattern is not between slashes: a generator that writes it so escapes each slash, a second time where it was escaped.
+  schema.pattern &&= schema.pattern.replaceAll(String.raw`\/`, "/");
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum;
   if (schema["restart"] === true) schema.description = `${schema.description}. A change needs a restart`;

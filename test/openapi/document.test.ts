@@ -72,6 +72,10 @@ describe("complete", () => {
     expect(silent).toEqual(sections.map((section) => `Config.${section}`));
   });
 
+  test("no pattern escapes a slash, which generators of regular expression literals would escape again", () => {
+    expect(openApiText(version)).not.toMatch(/"pattern":.*\\\//);
+  });
+
   test("no pattern has a class that Python does not know", () => {
     expect(openApiText(version)).not.toMatch(/"pattern":.*\\[pP]\{/);
   });
