@@ -4,6 +4,7 @@ import type { Client, Upload } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
 import { describeIssue } from "../api/issues.ts";
 import { Device, State } from "../api/schemas.ts";
+import { isObject } from "../system/json.ts";
 
 /** A package on the caller's disk, ready to be sent. */
 export interface Package {
@@ -92,7 +93,7 @@ export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>)
       },
     },
     async run(args, context) {
-      const { success, data, error } = input.safeParse(args ?? {}, { reportInput: true });
+      const { success, data, error } = input.safeParse(withoutNulls(args) ?? {}, { reportInput: true });
       if (!success)
         throw new ZapdError("invalid_payload", `${name}: ${describeIssue(error.issues)}`.slice(0, 500), {
           hint: `Its arguments are: ${Object.keys(definition.input).join(", ") || "none"}`,
@@ -100,6 +101,14 @@ export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>)
       return definition.run(data, context);
     },
   };
+}
+
+/** A model in strict mode sends `null` for every argument that it leaves out, and no argument has a meaning for `null`. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (!isObject(value)) return value;
+  const given = Object.entries(value).filter(([, one]) => one !== null);
+  return Object.fromEntries(given.map(([name, one]) => [name, withoutNulls(one)]));
 }
 
 export const device = z

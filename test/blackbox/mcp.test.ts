@@ -291,6 +291,36 @@ test.each(["the first edition over HTTP", "the second edition over HTTP"] as con
   },
 );
 
+test.each(editions)(
+  "an argument that is null is one that was left out, as models in strict mode send it: %s",
+  (edition) =>
+    withAgent(edition, async (agent) => {
+      const pressed = await agent.call("press_keys", {
+        device: null,
+        keys: ["up"],
+        delay_ms: null,
+        hold_ms: null,
+        wait_ms: null,
+      });
+      expect(pressed.structuredContent).toMatchObject({ sent: 1, device: { name: "Kitchen" } });
+      const until = { power: "on", app: null, playback: null, input: null, muted: null };
+      const waited = await agent.call("wait_for", { device: "Study", until, timeout_ms: null });
+      expect(waited.structuredContent).toMatchObject({ matched: true });
+      const steps = [{ name: null, volume: { level: 7, step: null, muted: null }, key: null }];
+      const done = await agent.call("run_scene", { name: null, steps, device: "Study", dry_run: null, wait_ms: null });
+      expect(done.structuredContent).toMatchObject({ outcome: "done", after: { volume: { level: 7 } } });
+      for (const [tool, args, text] of [
+        ["set_power", { device: null, on: null }, "set_power: on is missing"],
+        ["wait_for", { until: { app: null } }, "needs power, app, playback, input or muted"],
+        ["press_keys", { keys: [null] }, "press_keys: keys.0 "],
+      ] as const) {
+        const refused = await agent.call(tool, args);
+        expect(refused).toMatchObject({ isError: true, structuredContent: { code: "invalid_payload" } });
+        expect(refused.content[0]?.text).toContain(text);
+      }
+    }),
+);
+
 test("runs a scene in one call, and tells all its mistakes before anything runs", () =>
   withAgent("the second edition over HTTP", async (agent) => {
     const steps = [{ launch: "netflix" }, { volume: 9 }, { key: "down" }];
