@@ -140,8 +140,18 @@ export const readBack = {
 };
 export const deviceField = { device: Device.describe("The device, as known after the command") };
 
-function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io });
+/**
+ * A schema as clients get it. Without what Gemini refuses a whole request for, and so every tool (google-gemini/gemini-cli#2237);
+ * the call checks it nevertheless.
+ */
+export function jsonSchema(schema: z.ZodType, io: "input" | "output"): Record<string, unknown> {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io,
+    override: ({ jsonSchema: part }) => {
+      delete part.format;
+      delete part.propertyNames;
+    },
+  });
   return json;
 }
 

@@ -20,6 +20,7 @@ import {
   type Done,
   device,
   deviceField,
+  jsonSchema,
   maxWaitMs,
   type Outcome,
   readBack,
@@ -610,7 +611,7 @@ const devLogs = tool({
 });
 
 /** The fields of a step, without nested steps. Any object passes here: the API reports all mistakes at once. */
-const { properties } = z.toJSONSchema(z.looseObject(PlainStep.shape), { io: "input" });
+const { properties } = jsonSchema(z.looseObject(PlainStep.shape), "input");
 const AnyStep = (z.looseObject({}) as unknown as z.ZodType<SceneStep>).meta({ properties });
 
 const runScene = tool({

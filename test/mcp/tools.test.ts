@@ -286,3 +286,8 @@ test("a wrong value is refused with the allowed ones", async () => {
   expect(await refusalOf("list_devices", { label: "" })).toContain("label must have at least 1 character");
   expect(await refusalOf("get_state", { device: "" })).toContain("device must have at least 1 character");
 });
+
+test("no schema has a format or names of properties, for which Gemini refuses every tool", () => {
+  expect(JSON.stringify(listed)).not.toMatch(/"(format|propertyNames)":/);
+  expect(JSON.stringify(listed)).toContain('"additionalProperties":{"type":"string"');
+});
