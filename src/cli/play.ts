@@ -31,6 +31,7 @@ const playbackReportTimeoutMs = 10_000;
 /** How often to check for the end, and to redraw the progress. */
 const checkEveryMs = 500;
 const stopTimeoutMs = 5_000;
+const lookUpTimeoutMs = 5_000;
 
 export async function play(context: Context): Promise<number> {
   const [what] = context.words;
@@ -180,10 +181,16 @@ class FilePlayback {
       );
     const query = { devices: id, types: "state.changed,device.removed,action.finished" };
     for await (const event of followEvents(this.#context, { query, signal }, { broken })) {
-      if (event.type === "device.removed") return;
+      if (event.type === "device.removed") {
+        // What has become a part of another is found by its own id still, and its events come with those of the other.
+        if (!(await tryCall(this.#context, "getDevice", { id }, lookUpTimeoutMs)).ok) return;
+        this.#state = null;
+        this.#initial = null;
+        continue;
+      }
       // Our own was published before its answer, and so before these events.
       if (event.type === "action.finished") this.#isReplaced ||= event.action === "media" && event.ok;
-      this.#state = stateIn(event, id) ?? this.#state;
+      this.#state = stateIn(event) ?? this.#state;
     }
   }
 
@@ -307,10 +314,10 @@ class FilePlayback {
   }
 }
 
-function stateIn(event: Followed, id: string): State | null {
+/** Only events of the one device come. */
+function stateIn(event: Followed): State | null {
   if (event.type === "state.changed") return event.state;
-  if (event.type !== "snapshot") return null;
-  return event.devices.find(({ device }) => device.id === id)?.state ?? null;
+  return event.type === "snapshot" ? (event.devices[0]?.state ?? null) : null;
 }
 
 function playbackText(playback: State["playback"]): string {

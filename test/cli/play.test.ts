@@ -302,6 +302,25 @@ describe("it ends", () => {
     expect(played.documents()).toBe(1);
   }, 60_000);
 
+  test("not when the device becomes a part of another", async () => {
+    await daemon.api("DELETE", "/devices/Cinema");
+    await add(await plugInRoku({ kind: "tv" }), "Den");
+    const attic = await plugInKodi({ name: "Attic" });
+    await add(attic, "Attic");
+    const played = play(file("film.mp4"), "-d", "Attic", "--json");
+    const url = await played.url();
+    await get(url);
+    await until("it plays", () => attic.state.playback?.path === url.href, patienceMs);
+    // It follows the events by then.
+    await Bun.sleep(2_000);
+    expect((await daemon.api("POST", "/devices/Den/join", { with: "Attic" })).status).toBe(200);
+    // It is told of it by then.
+    await Bun.sleep(1_000);
+    expect((await bodyOf(await get(url))).equals(bytes)).toBe(true);
+    attic.endPlayback();
+    expect([await played.ended, played.said()]).toEqual([0, "film.mp4 has ended on Attic\n"]);
+  }, 60_000);
+
   test("when the device is removed", async () => {
     const played = play(file("film.mp4"), "--json");
     await get(await played.url());
