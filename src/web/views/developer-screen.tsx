@@ -30,6 +30,8 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   const failure = useSignal<Failure | null>(null);
   const isTaking = useSignal(false);
   const isGone = useRef(false);
+  /** Whether there was a command since the picture that is under way was asked for. */
+  const isOld = useRef(false);
   const device = entry.device.value;
   const can = device.capabilities.includes("screenshot");
   const put = (next: Shot | null) => {
@@ -38,7 +40,11 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
   };
   /** Without `isRequested`, a missing picture is no failure, and no 404 appears in the browser's console. */
   const take = async (isRequested: boolean) => {
-    if (isTaking.peek()) return;
+    if (isTaking.peek()) {
+      isOld.current = true;
+      return;
+    }
+    isOld.current = false;
     isTaking.value = true;
     try {
       const query = isRequested ? {} : { missing: "empty" };
@@ -54,6 +60,7 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
       if (isRequested) failure.value = failureOf(error);
     } finally {
       isTaking.value = false;
+      if (isOld.current && !isGone.current) void take(false);
     }
   };
   const newest = events.value.find(

@@ -57,6 +57,36 @@ describePage("the developer view", (visitAt) => {
     await session.send("Input.dispatchDragEvent", { type: "drop", x: 300, y: 300, data });
     await session.detach();
   }
+  type Pictures = { readonly pictures: { arrive(): void; readonly asked: number; readonly kept: number } };
+  /** Holds each picture back until it is told to arrive. */
+  async function holdPictures(page: Page) {
+    await page.evaluate(() => {
+      const ask = fetch;
+      const keep = URL.createObjectURL;
+      const pictures = { arrive: () => {}, asked: 0, kept: 0 };
+      Object.assign(globalThis, { pictures });
+      URL.createObjectURL = (picture) => {
+        pictures.kept++;
+        return keep(picture);
+      };
+      globalThis.fetch = (async (address: string, init: RequestInit) => {
+        if (!address.includes("/screenshot")) return ask(address, init);
+        pictures.asked++;
+        await new Promise<void>((resolve) => {
+          pictures.arrive = resolve;
+        });
+        return new Response("picture", { headers: { "content-type": "image/png" } });
+      }) as typeof fetch;
+    });
+    const read = (what: "asked" | "kept") =>
+      page.evaluate((name) => (globalThis as unknown as Pictures).pictures[name], what);
+    return {
+      arrive: () => page.evaluate(() => (globalThis as unknown as Pictures).pictures.arrive()),
+      asked: () => read("asked"),
+      kept: () => read("kept"),
+    };
+  }
+
   const consoleLines = (page: Page) =>
     page.evaluate(() => [...document.querySelectorAll(".dev-lines div")].map((line) => line.textContent ?? ""));
 
@@ -191,32 +221,41 @@ describePage("the developer view", (visitAt) => {
       expect(await page.$eval(".refusal", (refusal) => refusal.getBoundingClientRect().top)).toBe(64);
     }, 60_000);
 
+    test("a picture that was asked for before a command is followed by one from after it", async () => {
+      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      const button = '[aria-labelledby="dev-screen"] header button';
+      await page.waitForSelector(`${button}:not([aria-busy])`);
+      const pictures = await holdPictures(page);
+      await pressFirst(page, button);
+      await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
+      await page.evaluate(() =>
+        fetch("v1/devices/Workbench/remote/key", {
+          method: "POST",
+          body: JSON.stringify({ key: "home" }),
+          headers: { "content-type": "application/json" },
+        }),
+      );
+      await Bun.sleep(1_500);
+      expect(await pictures.asked()).toBe(1);
+      await pictures.arrive();
+      await until(page, "another is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 2);
+      await pictures.arrive();
+      await Bun.sleep(300);
+      expect(await pictures.asked()).toBe(2);
+    }, 60_000);
+
     test("a picture that comes after the view was left is not kept", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
       const button = '[aria-labelledby="dev-screen"] header button';
       await page.waitForSelector(`${button}:not([aria-busy])`);
-      await page.evaluate(() => {
-        const ask = fetch;
-        const pictures = { arrive: () => {}, asked: 0, kept: 0 };
-        Object.assign(globalThis, { pictures });
-        URL.createObjectURL = () => `blob:${++pictures.kept}`;
-        globalThis.fetch = (async (address: string, init: RequestInit) => {
-          if (!address.includes("/screenshot")) return ask(address, init);
-          pictures.asked++;
-          await new Promise<void>((resolve) => {
-            pictures.arrive = resolve;
-          });
-          return new Response("picture", { headers: { "content-type": "image/png" } });
-        }) as typeof fetch;
-      });
-      type Pictures = { readonly pictures: { arrive(): void; readonly asked: number; readonly kept: number } };
+      const pictures = await holdPictures(page);
       await pressFirst(page, button);
       await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
       await pressNamed(page, "Back to the house");
       await shows(page, "Bedroom");
-      await page.evaluate(() => (globalThis as unknown as Pictures).pictures.arrive());
+      await pictures.arrive();
       await Bun.sleep(300);
-      expect(await page.evaluate(() => (globalThis as unknown as Pictures).pictures.kept)).toBe(0);
+      expect(await pictures.kept()).toBe(0);
     }, 60_000);
 
     test("of a device that takes none it says so, and leads to one that does", async () => {
