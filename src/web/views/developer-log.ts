@@ -17,7 +17,7 @@ export interface Log {
   /** How many lines are missing before the kept ones. */
   readonly dropped: Signal<number>;
   readonly isLive: Signal<boolean>;
-  /** Why the console cannot be read; retried by `retry` and when the set is online again. */
+  /** Why the console cannot be read; retried by `retry`, when the set is online again, and by itself where that may pass. */
   readonly failure: Signal<Failure | null>;
   retry(): void;
 }
@@ -27,6 +27,15 @@ export const maxLines = 2_000;
 const maxCharacters = 4_000;
 /** The delay before a console stream that ended is opened again: it ends whenever the set briefly does not answer. */
 const reopenDelayMs = 1_000;
+/** After a restart of the set its console opens later than the rest, and is still taken by the connection that is dead. */
+const retryDelayMs = 3_000;
+const passingFailures: ReadonlySet<Failure["code"]> = new Set([
+  "device_refused",
+  "console_in_use",
+  "device_unreachable",
+  "device_timeout",
+  "too_many_streams",
+]);
 
 type LogMessage =
   | { readonly type?: undefined; readonly id: string; readonly lines: readonly string[]; readonly dropped?: number }
@@ -85,11 +94,17 @@ export function useLog(entry: Entry): Log {
         await new Promise((resolve) => setTimeout(resolve, reopenDelayMs));
       }
     };
-    follow().catch((error: unknown) => {
-      if (!isLeft && connection.peek() === "live") failure.value = failureOf(error);
-    });
+    let retrying: ReturnType<typeof setTimeout> | undefined;
+    const start = () =>
+      void follow().catch((error: unknown) => {
+        if (isLeft || connection.peek() !== "live") return;
+        failure.value = failureOf(error);
+        if (failure.value && passingFailures.has(failure.value.code)) retrying = setTimeout(start, retryDelayMs);
+      });
+    start();
     return () => {
       isLeft = true;
+      clearTimeout(retrying);
       stop.abort();
     };
   }, [entry.id, isLiveDaemon, isVisible.value, status === "offline", tries.value]);

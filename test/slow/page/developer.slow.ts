@@ -221,6 +221,25 @@ describePage("the developer view", (visitAt) => {
       expect(await page.$eval(".refusal", (refusal) => refusal.getBoundingClientRect().top)).toBe(64);
     }, 60_000);
 
+    test("a console that the set does not open yet is asked for again", async () => {
+      const { page } = await visitAt(demo.port(), {
+        at: `/dev/${demo.idOf("Workbench")}`,
+        opened: (opening) =>
+          void opening.evaluateOnNewDocument(() => {
+            const ask = fetch;
+            let refused = 0;
+            globalThis.fetch = (async (address: string, init: RequestInit) => {
+              if (!address.includes("follow=true") || ++refused > 1) return ask(address, init);
+              const error = { code: "device_refused", message: "Its console is closed" };
+              return Response.json({ ok: false, error }, { status: 502 });
+            }) as typeof fetch;
+          }),
+      });
+      await shows(page, "Its console is closed");
+      await until(page, "it is live", () => document.querySelector(".dev-console header p")?.textContent === "live");
+      expect(await page.evaluate(() => document.body.textContent)).not.toContain("Its console is closed");
+    }, 60_000);
+
     test("a picture that was asked for before a command is followed by one from after it", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
       const button = '[aria-labelledby="dev-screen"] header button';
