@@ -48,6 +48,8 @@ export class RokuConsole implements Console {
 
   /** The lines after `cursor`, and how many are no longer kept; a cursor of another run of the daemon counts as none. */
   async read(cursor: string | null, signal: AbortSignal): Promise<ConsoleLines> {
+    // Also before it connects, which takes a while: the end of an earlier read's time must not close that.
+    clearTimeout(this.#releaseTimer);
     if (!this.#connection?.open) {
       this.#attaching ??= this.#attach(deadline(attachTimeoutMs, neverAborted)).finally(() => {
         this.#attaching = undefined;
@@ -218,12 +220,13 @@ class Connection {
   }
 
   async connect(address: Address, signal: AbortSignal): Promise<void> {
+    if (this.#closed) throw closedMeanwhile();
     const socket = await connectSocket(address, false, signal).catch((error: unknown) => {
       throw signal.aborted ? signal.reason : withoutConsole(error);
     });
     if (this.#closed) {
       socket.destroy();
-      throw withoutConsole(signal.reason);
+      throw closedMeanwhile();
     }
     socket.setKeepAlive(true, keepAliveMs);
     this.#socket = socket;
@@ -300,6 +303,13 @@ class Connection {
       return byte !== 0xff && byte !== 0;
     });
   }
+}
+
+/** Nothing is wrong with the set: its lease has ended, or nobody has read for a while. */
+function closedMeanwhile(): ZapdError {
+  return new ZapdError("device_refused", "was let go while its developer console was being opened", {
+    hint: "Read it again: zapd logs -d {device}",
+  });
 }
 
 /** It has just answered on its control port, so it is neither off nor elsewhere. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import net from "node:net";
 import type { ZapdError } from "../../../src/api/errors.ts";
@@ -188,8 +188,10 @@ describe.concurrent("the connection", () => {
     expect((await console.read(null, never)).lines).toEqual(["one"]);
     expect(clients.length).toBe(3);
     const proving: RokuConsole = new RokuConsole({ host: "127.0.0.1", port }, async () => proving.close());
-    // Not device_unreachable: the set would be taken for off.
-    expect(await codeOf(proving.read(null, never))).toBe("device_refused");
+    // Not device_unreachable: the set would be taken for off. Nor is anything wrong with it.
+    const error = await proving.read(null, never).catch((one: ZapdError) => one);
+    expect(error).toMatchObject({ code: "device_refused", message: expect.stringContaining("was let go") });
+    expect(clients.length).toBe(3);
   });
 
   test("that serves another is console_in_use, and is not held", async () => {
@@ -235,4 +237,21 @@ describe("what a replay repeats", () => {
     expect(overlap(run, [...run, ...run])).toBe(6);
     expect(overlap([...run, ...run], [...run, ...run, "new"])).toBe(6);
   });
+});
+
+test("a console that broke is opened again in peace, though the time of an earlier read ends meanwhile", async () => {
+  const { port, clients } = await bench("one\r\n");
+  const later = globalThis.setTimeout;
+  const shortened = (work: () => void, ms?: number) => later(work, ms === 60_000 ? 1_000 : ms);
+  const timers = spyOn(globalThis, "setTimeout").mockImplementation(shortened as typeof setTimeout);
+  cleanups.push(() => timers.mockRestore());
+  let provingMs = 0;
+  const console = new RokuConsole({ host: "127.0.0.1", port }, () => Bun.sleep(provingMs));
+  cleanups.push(() => console.close());
+  const { cursor } = await console.read(null, never);
+  for (const client of clients) client.destroy();
+  provingMs = 1_500;
+  await Bun.sleep(50);
+  expect((await console.read(cursor, never)).lines).toEqual([]);
+  timers.mockRestore();
 });
