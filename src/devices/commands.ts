@@ -150,8 +150,8 @@ export async function installPackage(
     },
   });
   const result = await installing.catch(async (error: unknown) => {
-    // It has accepted the password.
-    if (hasCode(error, "package_rejected")) await keepPassword();
+    // It has accepted the password. Where that cannot be kept, what is wrong with the package says more.
+    if (hasCode(error, "package_rejected")) await keepPassword().catch(() => {});
     throw error;
   });
   await keepPassword();

@@ -1,7 +1,8 @@
 /** Sideloading: the package is sent once, and each failure has its own code. */
 import { expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { unfinishedIn } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { residentMiB } from "../support/resident.ts";
@@ -58,6 +59,11 @@ test("a wrong password, a missing one, and the set's own refusals each have thei
   expect(stranger.set.simulator.state.sideloaded).toBeNull();
   // One that the set accepts is kept, also with a package that it does not take.
   stranger.set.simulator.installFault("compile");
+  // What is wrong with the package is told also where the password cannot be kept.
+  const file = join(daemon.stateFolder, "credentials.json");
+  mkdirSync(file);
+  refused(await install(daemon, stranger.id, packageWith("a"), { password: "another" }), "package_rejected");
+  rmSync(file, { recursive: true });
   refused(await install(daemon, stranger.id, packageWith("a"), { password: "another" }), "package_rejected");
   refused(await install(daemon, stranger.id, packageWith("b")), "package_rejected");
 
