@@ -2,7 +2,7 @@
  * Turning a device on from any state: asks it whether it is on, sends magic packets until it answers, sends power-on, and waits
  * until it reports that it is on. The platform says how each of these is done (`Connection.power`).
  */
-import { DeviceError, hasReason, ZapdError } from "../api/errors.ts";
+import { DeviceError, hasCode, hasReason, ZapdError } from "../api/errors.ts";
 import { type Connection, noEffect } from "../platforms/platform.ts";
 import { type Clock, systemClock } from "../system/sleep.ts";
 
@@ -78,7 +78,10 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
     if (elapsedMs > repeatAfterMs && !again) {
       again = true;
       parts.checkAwake?.();
-      await power.on(signal);
+      await power.on(signal).catch((error: unknown) => {
+        // It took the first one; its network may start again with it.
+        if (answer !== undefined || !hasCode(error, "device_unreachable") || isFinal(error)) throw error;
+      });
     }
     await clock.sleep(pollIntervalMs, signal);
   }
