@@ -48,6 +48,7 @@ export const events = {
   "device.removed": event("device.removed", "A device was removed", {
     device_id,
     device: Device.describe("As it was"),
+    part_of: z.uuid().optional().describe("Where it has become a part of another device: that one"),
   }),
   "state.changed": event("state.changed", "The state of a device has changed", {
     device_id,

@@ -31,7 +31,6 @@ const playbackReportTimeoutMs = 10_000;
 /** How often to check for the end, and to redraw the progress. */
 const checkEveryMs = 500;
 const stopTimeoutMs = 5_000;
-const lookUpTimeoutMs = 5_000;
 
 export async function play(context: Context): Promise<number> {
   const [what] = context.words;
@@ -182,8 +181,8 @@ class FilePlayback {
     const query = { devices: id, types: "state.changed,device.removed,action.finished" };
     for await (const event of followEvents(this.#context, { query, signal }, { broken })) {
       if (event.type === "device.removed") {
-        // What has become a part of another is found by its own id still, and its events come with those of the other.
-        if (!(await tryCall(this.#context, "getDevice", { id }, lookUpTimeoutMs)).ok) return;
+        if (event.part_of === undefined) return;
+        // The events of the other one come from now on.
         this.#state = null;
         this.#initial = null;
         continue;

@@ -70,7 +70,7 @@ function linesOf(event: ApiEvent): { id: string | null; text: string }[] {
       return text === "" ? [] : about(text);
     }
     case "device.removed":
-      return about("is no longer known");
+      return about(event.part_of === undefined ? "is no longer known" : "is a part of another device now");
     case "state.changed":
       return about(stateText(event.state.power, event.state));
     case "apps.changed":

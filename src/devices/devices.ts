@@ -171,8 +171,8 @@ export class Devices {
         if (whole !== undefined && followed?.has(id)) followed.add(whole);
       }
       this.#deps.leases.drop(id);
-      this.#feed.publishRemoval(id);
-      if (this.#deps.registry.get(id)) this.#devices.get(id)?.mergedIntoOther();
+      this.#feed.publishRemoval(id, whole);
+      if (whole !== undefined) this.#devices.get(id)?.mergedIntoOther();
     }
     for (const id of new Set(changed)) this.#changed(id);
     for (const subscriber of this.#subscribers) this.#subscribe(subscriber);

@@ -79,13 +79,18 @@ export class Feed {
     this.#journal.publish({ type: "device.changed", device_id: view.id, device: view, changed });
   }
 
-  /** Publishes that a device was removed, and forgets it. */
-  publishRemoval(id: string): void {
+  /** Publishes that a device was removed, or has become a part of another one, and forgets it. */
+  publishRemoval(id: string, part_of: string | undefined): void {
     const own = this.#devices.get(id);
     if (!own) return;
     this.#devices.delete(id);
     endTimers(own);
-    this.#journal.publish({ type: "device.removed", device_id: id, device: own.view });
+    this.#journal.publish({
+      type: "device.removed",
+      device_id: id,
+      device: own.view,
+      ...(part_of !== undefined && { part_of }),
+    });
   }
 
   /** For tests: how much is kept in memory. */

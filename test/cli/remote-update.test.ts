@@ -386,6 +386,14 @@ describe("what the daemon tells", () => {
     );
   });
 
+  test("the one that is driven and becomes a part of another is driven as that, not the default one", () => {
+    const model = { ...driving(), current: bedroom.id };
+    const kitchen = { ...bedroom, id: "kitchen", name: "Kitchen" };
+    const added = tell(model, { type: "device.added", device_id: "kitchen", device: kitchen } as never);
+    const event = { type: "device.removed", device_id: bedroom.id, device: bedroom, part_of: "kitchen" };
+    expect(tell(added, event as never)).toMatchObject({ current: "kitchen", notice: null });
+  });
+
   test("a state is that of its set, whichever is shown", () => {
     const off = state({ power: "off" });
     const event = { type: "state.changed", device_id: bedroom.id, state: off, changed: ["power"], cause: "push" };

@@ -445,10 +445,12 @@ test("who follows one that becomes a part of another follows that", async () => 
   await registry.join(whole, part);
   const told = await events.next();
   expect(
-    told?.map(({ event }) => JSON.parse(event?.json ?? "null")).map(({ type, device_id }) => [type, device_id]),
+    told
+      ?.map(({ event }) => JSON.parse(event?.json ?? "null"))
+      .map(({ type, device_id, part_of }) => [type, device_id, part_of]),
   ).toEqual([
-    ["device.removed", part],
-    ["device.changed", whole],
+    ["device.removed", part, whole],
+    ["device.changed", whole, undefined],
   ]);
   await until("it is polled", () => beta.set.done.includes("state"));
   release();

@@ -28,7 +28,7 @@ export function lineOf(event: Followed): Line | null {
     case "device.added":
       return line("plus", `added, at ${event.device.host}`);
     case "device.removed":
-      return line("trash-2", "removed");
+      return event.part_of === undefined ? line("trash-2", "removed") : line("link", "is a part of another device now");
     case "device.changed":
       return changedDevice(event);
     case "state.changed": {
