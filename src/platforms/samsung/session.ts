@@ -260,7 +260,8 @@ export function remoteOf(
     }
     if (admission?.by === "error") throw takesNoKeys();
     if (admission?.by === "unauthorized") {
-      await secret.drop();
+      // Where it cannot be dropped, as on a full disk, the user still has to pair.
+      await secret.drop().catch(() => {});
       throw accessRevoked();
     }
     // The dark screen shows no prompt. A magic packet may still wake the TV.

@@ -53,7 +53,8 @@ export async function register(
     if (newKey !== null && newKey !== key) await secret.keep({ ...kept, key: newKey }).catch(() => {});
   } catch (error) {
     if (isRefusal(error)) {
-      await secret.drop();
+      // Where it cannot be dropped, as on a full disk, the user still has to pair.
+      await secret.drop().catch(() => {});
       throw pairingRequired("no longer accepts the pairing with zapd", pairHint);
     }
     if (error instanceof WebosError) throw pairingFailure(error, "device_refused");

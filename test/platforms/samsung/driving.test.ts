@@ -402,6 +402,13 @@ describe.concurrent("access", () => {
     expect(one.set.received.tokens).toEqual([token]);
   });
 
+  test("a refused token that cannot be dropped, as on a full disk, is still said to be refused", async () => {
+    const one = await line({ tokens: ["99999999"], prompt: "deny" });
+    Object.assign(one.target.secret, { drop: () => Promise.reject(new ZapdError("storage_error", "is full")) });
+    expect((await failure(press(one, "home"))).code).toBe("pairing_required");
+    expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+  });
+
   test("a refusal after the first key fails that key", async () => {
     const one = await line({ traits: { refusesKeys: true } });
     const error = await failure(press(one, "home"));

@@ -79,6 +79,12 @@ describe.concurrent("endpoints", () => {
     expect((await state(one)).power).toBe("on");
   });
 
+  test("a refused key that cannot be dropped, as on a full disk, is still said to be refused", async () => {
+    const one = await line({ clientKeys: {}, prompt: "deny" });
+    Object.assign(one.target.secret, { drop: () => Promise.reject(new ZapdError("storage_error", "is full")) });
+    expect((await failure(state(one))).code).toBe("pairing_required");
+  });
+
   test("when the remembered port is closed, the other is tried", async () => {
     const set = await startWebos({ name: "Mover" });
     cleanups.push(() => set.stop());
