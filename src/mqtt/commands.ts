@@ -357,6 +357,7 @@ function isDeep(text: string): boolean {
 
 /** The call for a plain value of one field of a device. */
 function callForValue(id: string, field: string, text: string): Call {
+  if (id === "") throw invalid("The topic names no device: its id belongs between devices/ and /set");
   const word = text.trim();
   const lower = word.toLowerCase();
   const args = (body: object) => ({ id, body });

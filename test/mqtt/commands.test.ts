@@ -203,6 +203,11 @@ test.each([
   expect(await outcomeOf(topics.set("d1", field), value)).toBe(outcome);
 });
 
+test("a value for no device names the topic, which its sender knows, and no route", async () => {
+  const told = "The topic names no device: its id belongs between devices/ and /set";
+  expect(await outcomeOf(topics.set("", "key"), "home")).toBe(told);
+});
+
 test("a call of nothing but quotes is read in one pass", async () => {
   const events: object[] = [];
   const commands = new Commands(options(events));
