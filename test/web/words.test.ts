@@ -49,6 +49,11 @@ test("what has happened to a device is told in words, and what only zapd itself 
   expect(
     [["name"], ["host"], ["labels"], ["name", "labels"], ["host", "status"], ["used"]].map((one) => changed(...one)),
   ).toEqual(["renamed", "now at 192.0.2.7", "labels: none", "changed: its name, its labels", "answers", null]);
+  const part_of = "5f6b8a30-6a0a-4a57-9a43-5a2c6f0b7d11";
+  expect([told({ type: "device.removed" }), told({ type: "device.removed", part_of })]).toEqual([
+    "removed",
+    "is a part of another device now",
+  ]);
   const pairing = { type: "pairing.changed", status: "failed" };
   expect(["protocol", "later", undefined].map((reason) => told({ ...pairing, reason }))).toEqual([
     "not paired: zapd did not understand its answer",
