@@ -193,19 +193,23 @@ export async function packageFiles(folder: string): Promise<FolderContent> {
   const walk = async (at: string, prefix: string, way: readonly string[]): Promise<void> => {
     for (const entry of (await readdir(at)).sort()) {
       if (ignoredFiles.test(entry)) continue;
-      const path = join(at, entry);
-      const name = prefix + entry;
-      const real = await realpath(path).catch(() => null);
-      const isLink = (await lstat(path)).isSymbolicLink();
-      if (isLink && (real === null || !isWithin(root, real))) {
-        links.push(name);
-        continue;
-      }
-      const found = await stat(path);
-      if (found.isDirectory() && real !== null && !way.includes(real)) await walk(path, `${name}/`, [...way, real]);
-      if (found.isFile()) files.push({ name, path });
-      if (files.length > maxPackageFiles) throw packageError(`${folder} contains more than ${maxPackageFiles} files`);
+      await visit(join(at, entry), prefix + entry, way).catch(async (error: unknown) => {
+        // Deleted meanwhile, as an editor's temporary file is. Where it is still there, its name is not UTF-8.
+        if (systemCode(error) !== "ENOENT" || (await readdir(at)).includes(entry)) throw error;
+      });
     }
+  };
+  const visit = async (path: string, name: string, way: readonly string[]): Promise<void> => {
+    const real = await realpath(path).catch(() => null);
+    const isLink = (await lstat(path)).isSymbolicLink();
+    if (isLink && (real === null || !isWithin(root, real))) {
+      links.push(name);
+      return;
+    }
+    const found = await stat(path);
+    if (found.isDirectory() && real !== null && !way.includes(real)) await walk(path, `${name}/`, [...way, real]);
+    if (found.isFile()) files.push({ name, path });
+    if (files.length > maxPackageFiles) throw packageError(`${folder} contains more than ${maxPackageFiles} files`);
   };
   try {
     root = await realpath(folder);
@@ -222,11 +226,13 @@ function checkManifest(folder: string, files: readonly PackageFile[]): void {
   if (files.length === 0) throw packageError(`${folder} is empty: there is nothing to install`);
   if (files.some(({ name }) => name === manifest)) return;
   const nested = files.find(({ name }) => name.endsWith(`/${manifest}`))?.name.slice(0, -manifest.length - 1);
+  const near = files.find(({ name }) => /^manifest(\.txt)?$/i.test(name));
+  const usual = near
+    ? `It has ${near.name}: the name must be exactly ${manifest}`
+    : "A package has manifest and source/ at its root";
   throw packageError(
     `${folder} is not a package: it has no file ${manifest}`,
-    nested === undefined
-      ? "A package has manifest and source/ at its root"
-      : `There is one in ${nested}: zapd install ${shellQuote(join(folder, nested))}`,
+    nested === undefined ? usual : `There is one in ${nested}: zapd install ${shellQuote(join(folder, nested))}`,
   );
 }
 
@@ -269,8 +275,10 @@ export async function writeArchive(files: readonly PackageFile[], path: string, 
     let at = 0;
     for (const file of files) {
       const entry = await add(archive, file, at).catch((error: unknown) => {
+        if (systemCode(error) === "ENOENT") return null; // Deleted since it was listed.
         throw failureFor(error, `${file.path} could not be packed`);
       });
+      if (!entry) continue;
       written.push(entry);
       at = entry.offset + headerBytes(entry) + entry.compressed;
       onFile(written.length, at);

@@ -12,6 +12,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
+import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { unzipSync } from "fflate";
 import { CommandError } from "../../src/cli/failure.ts";
@@ -85,9 +86,26 @@ describe("what belongs into a package", () => {
     ]);
   });
 
+  test("what is deleted while it is packed is left out, as if it had never been there", async () => {
+    const path = place({ manifest: "title=A", "z.tmp": "", "zz/deep.tmp": "", "source/b.brs": "" });
+    for (let at = 0; at < 2_000; at++) writeFileSync(join(path, `source/a${at}`), "");
+    const walk = packageFiles(path);
+    // Read after the walk has read it, and long before it comes to the last of what it found.
+    for (let at = 0; at < 5; at++) await readdir(path);
+    for (const name of ["z.tmp", "zz"]) rmSync(join(path, name), { recursive: true });
+    const { files } = await walk;
+    expect(files.filter(({ name }) => !name.startsWith("source/")).map(({ name }) => name)).toEqual(["manifest"]);
+    rmSync(join(path, "source/b.brs"));
+    const archive = join(folder, `archive-${++count}.zip`);
+    await writeArchive(files, archive, () => {});
+    expect(Object.keys(unzipSync(readFileSync(archive)))).toHaveLength(2_001);
+  });
+
   test("what is no package says so", async () => {
     const message = (path: string) => packageFiles(path).then(String, (error: Error) => error.message);
     expect(await message(place({ ".hidden": "" }))).toMatch(/ is empty/);
+    const renamed: unknown = await packageFiles(place({ Manifest: "", "source/a": "" })).catch((error) => error);
+    expect(renamed).toMatchObject({ hint: "It has Manifest: the name must be exactly manifest" });
     expect(await message(join(folder, "nowhere"))).toMatch(/could not be read \(ENOENT\)/);
     // Each link to a folder within the package counts its files again.
     const crowded = place({ manifest: "" });
@@ -190,11 +208,12 @@ describe("the archive", () => {
     const path = place({ manifest: "title=A", "source/a.brs": "" });
     const { files } = await packageFiles(path);
     rmSync(join(path, "source/a.brs"));
+    mkdirSync(join(path, "source/a.brs"));
     const failure = await writeArchive(files, join(folder, "none.zip"), () => {}).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(CommandError);
     expect(failure).toMatchObject({
       code: "invalid_archive",
-      message: `${join(path, "source/a.brs")} could not be packed (ENOENT)`,
+      message: `${join(path, "source/a.brs")} could not be packed (EISDIR)`,
     });
   });
 

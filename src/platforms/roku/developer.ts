@@ -156,10 +156,12 @@ export function readPackage(archive: Archive): Promise<InstallResult["package"]>
     const manifest = zip.entries.find((entry) => entry.name === "manifest");
     if (!manifest) {
       const nested = zip.entries.find((entry) => /(^|\/)manifest$/.test(entry.name));
+      const near = zip.entries.find((entry) => /^manifest(\.txt)?$/i.test(entry.name));
+      const usual = near
+        ? `It has ${near.name}: the name must be exactly manifest`
+        : "A Roku package is a ZIP with `manifest` and `source/` at its root";
       throw new ZapdError("invalid_archive", "The archive has no file `manifest` at its root", {
-        hint: nested
-          ? `There is one at ${nested.name}: zip the contents of that folder, not the folder itself`
-          : "A Roku package is a ZIP with `manifest` and `source/` at its root",
+        hint: nested ? `There is one at ${nested.name}: zip the contents of that folder, not the folder itself` : usual,
       });
     }
     const values = readManifest(new TextDecoder().decode(await zip.read(manifest, maxManifestBytes)));

@@ -37,7 +37,10 @@ describe("a package", () => {
       code: "invalid_archive",
       hint: expect.stringContaining("my-app/manifest"),
     });
-    expect(await codeOf(read({ MANIFEST: "title=x" }))).toBe("invalid_archive");
+    await expect(read({ MANIFEST: "title=x" })).rejects.toMatchObject({
+      code: "invalid_archive",
+      hint: "It has MANIFEST: the name must be exactly manifest",
+    });
     expect(await codeOf(read({}))).toBe("invalid_archive");
   });
 
