@@ -3,14 +3,16 @@ import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { z } from "zod";
 import { ZapdError } from "../api/errors.ts";
+import { describeIssue } from "../api/issues.ts";
 import { packageBytes } from "../api/limits.ts";
 import { DeepLinkParams } from "../api/operations.ts";
 import type { Archive, DeepLink } from "../platforms/platform.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { newUpload } from "../system/state-folder.ts";
 import { tryOr } from "../system/try-or.ts";
-import { readJson } from "../transport/json.ts";
+import { isJson, readJson } from "../transport/json.ts";
 import { checkLength, chunksOf } from "./body.ts";
 
 const archiveMs = 180_000;
@@ -39,15 +41,19 @@ export interface FormFields {
 /** Fails with `invalid_payload`. Other texts in the form are ignored. */
 function readFields(texts: ReadonlyMap<string, string>): FormFields {
   const [params, password] = [texts.get("params"), texts.get("password")];
-  const read = params === undefined ? undefined : DeepLinkParams.safeParse(readJson(params)).data;
-  if (params !== undefined && read === undefined)
+  const json = params === undefined ? undefined : readJson(params);
+  if (params !== undefined && !isJson(json))
     throw badForm("its field params is not a JSON object of strings", `-F 'params={"contentId":"42"}'`);
+  const read = z.object({ params: DeepLinkParams.optional() }).safeParse({ params: json }, { reportInput: true });
+  // In the words of every other request: the command line sends this form too.
+  if (!read.success)
+    throw new ZapdError("invalid_payload", `The request is not valid: ${describeIssue(read.error.issues)}`);
   if (password !== undefined && !/^[^\p{Cc}\p{Cs}]{1,256}$/u.test(password))
     throw badForm(
       "its field password is empty, longer than 256 characters, or contains control characters",
       "-F password=WORD",
     );
-  return { params: read, password };
+  return { params: read.data.params, password };
 }
 
 /**

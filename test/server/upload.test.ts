@@ -116,6 +116,13 @@ test.each([
   expect(answer.body.toString()).toContain(`-F ${name === "params" ? "'params=" : "password="}`);
 });
 
+test("a deep link that is too long is told as in every other request", async () => {
+  const body = JSON.stringify({ contentId: "x".repeat(1_025) });
+  const answer = await upload(form({ name: "params", body }, archive));
+  expect(refusal(answer)).toBe("400 invalid_payload");
+  expect(answer.body.toString()).toContain("params.contentId must have at most 1024 characters");
+});
+
 test("T22 a form whose content type was set without its boundary is told from no form", async () => {
   const { body } = await upload(whole, ["Content-Type: multipart/form-data"]);
   expect(body.toString()).toContain("its content type has no boundary; let the client set that header");
