@@ -251,6 +251,8 @@ describe("a picker", () => {
     const launched = after(open, "y", "down", "enter");
     expect(sent(launched.effects)).toEqual([[{ app: "id-YouTube TV" }, null]]);
     expect([launched.model.mode.name, launched.model.notice?.text]).toEqual(["keys", "launching YouTube TV …"]);
+    // The list that is read anew while the one from before is shown may come after the choice.
+    expect(told(launched.model, listed("apps", apps)).notice?.text).toBe("launching YouTube TV …");
     expect(after(open, "z", "z", "enter").effects).toEqual([]);
     const at = (...keys: string[]) => after(open, ...keys).model.mode;
     expect([at("end"), at("end", "up"), at("end", "home"), at("page-down", "page-up")]).toMatchObject(
@@ -289,6 +291,9 @@ describe("a picker", () => {
       { text: "Living Room refused", hint: "On the set: x", isFailure: true },
     ]);
     expect(told(after(driving(), "/").model, failed("inputs")).mode.name).toBe("pick");
+    // The list of the set that was driven before may fail late.
+    const ofOther = { ...failed("apps"), id: bedroom.id } as Event;
+    expect(told(after(driving(), "/").model, ofOther).mode.name).toBe("pick");
   });
 });
 

@@ -184,7 +184,7 @@ export function update(model: Model, event: Event, now: number): Step {
       });
     case "listed": {
       const lists = { ...model.lists, [`${event.what} ${event.id}`]: event.choices };
-      return step({ ...model, notice: null, lists });
+      return step({ ...model, lists });
     }
     case "done":
       return step(commandDone(model, event));
@@ -259,7 +259,7 @@ function commandDone(model: Model, { id, command, difference }: Event & { name: 
 function commandFailed(model: Model, { id, what, failure }: Event & { name: "failed" }): Model {
   const seeking = model.seeking?.id === id ? null : model.seeking;
   // Without its list a picker closes. A lost connection is shown at the top already.
-  const isPicking = model.mode.name === "pick" && model.mode.what === what;
+  const isPicking = model.mode.name === "pick" && model.mode.what === what && model.current === id;
   const failed = { ...model, seeking, mode: isPicking ? mode : model.mode };
   return model.isDisconnected ? failed : { ...failed, notice: noticeOf(failure) };
 }
