@@ -28,11 +28,15 @@ export async function devicesReachable(exam: Examination): Promise<Finding[]> {
 
 async function examineDevice(device: Device, exam: Examination, until: number): Promise<Finding> {
   const msLeft = () => Math.min(answerTimeoutMs, until - performance.now());
-  if (msLeft() <= 0) return warn(`${device.name}: not asked, because the others took too long`);
-  const answer = await exam.ask("getState", { id: device.id }, msLeft());
+  const ms = msLeft();
+  if (ms <= 0) return warn(`${device.name}: not asked, because the others took too long`);
+  const late = performance.now() + ms;
+  const answer = await exam.ask("getState", { id: device.id }, ms);
   // The device as it is after its answer.
   const known = answer.ok ? answer.data.device : device;
   if (!answer.ok && answer.code === "device_refused") return refused(known, answer);
+  // It was this check that gave up, and not the daemon.
+  if (!answer.ok && performance.now() >= late) return unreachable(known, notInTime(known, ms), exam.machine);
   if (!answer.ok) return unreachable(known, answer, exam.machine);
   if (known.access === "full" || known.access === null) return reachable(known, answer.data.state);
   if (known.access === "unpaired") return refused(known, answer);
@@ -59,6 +63,11 @@ function refused(device: Device, answer: Outcome<unknown>): Finding {
   const settings = device.withheld.find((one) => one.hint !== null)?.hint ?? undefined;
   const hint = refusalHint ?? (pairing ? `Run zapd pair ${shellQuote(device.name)}` : settings);
   return fail(`${device.name}: ${withheld}${mode}`, hint);
+}
+
+function notInTime({ name }: Device, ms: number): Failure {
+  const message = `${name} did not answer within ${Math.round(ms / 1_000)} s`;
+  return { code: "device_timeout", message, hint: "It may be asleep or busy" };
 }
 
 /** Codes whose messages begin with the name of the device. */

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, spyOn, test } from "bun:test";
 import { chmodSync, mkdirSync, renameSync, rmdirSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
@@ -152,6 +152,22 @@ describe("devices", () => {
       "fail",
       "fail",
     ]);
+  });
+
+  test("one that does not answer as long as a person waits is not taken for a daemon that hangs", async () => {
+    let now = 0;
+    const clock = spyOn(performance, "now").mockImplementation(() => now);
+    const ask = async (_: string, __: object, timeoutMs: number) => {
+      now += timeoutMs;
+      return { ok: false, code: "daemon_not_running", message: "the daemon did not answer within 8 s" } as never;
+    };
+    try {
+      expect(await lines(devicesReachable({ ...examined({ devices: [device("Den", seen)] }), ask }))).toEqual([
+        "FAIL  Den: did not answer within 8 s (last seen 09:12). It may be asleep or busy",
+      ]);
+    } finally {
+      clock.mockRestore();
+    }
   });
 
   test("one whose keys wait for its pairing says how it is paired, and is not asked for its apps", async () => {
