@@ -24,7 +24,8 @@ export async function tryCall<Name extends ValueName>(
     const called = await call(context, name, { ...given, signal: timeout }, { quiet: true, untilAnswered: true });
     return { ok: true, data: called.data };
   } catch (error) {
-    const late = `the daemon did not answer within ${Math.round(timeoutMs / 1_000)} s`;
+    // Whether the daemon or a device was slow is not known.
+    const late = `no answer within ${Math.round(timeoutMs / 1_000)} s`;
     if (timeout.aborted) return { ok: false, code: notRunning, message: late };
     if (!(error instanceof CommandError)) throw error;
     const { code, message, hint } = error;

@@ -3,6 +3,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { chownSync, lchownSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { dirname, join } from "node:path";
+import { Context } from "../../src/cli/context.ts";
+import { tryCall } from "../../src/cli/requests.ts";
 import { denoFlags } from "../support/daemon.ts";
 import { testFolder } from "../support/folder.ts";
 import { fullSocket } from "../support/full-socket.ts";
@@ -42,6 +44,19 @@ test("the socket that the config names is asked, in whichever way it is written 
     const { stderr } = await runZapd(["status", "--config", config], { env });
     expect([text, stderr]).toEqual([text, `zapd: the program that answers at ${socket} is not zapd.\n`]);
   }
+});
+
+test("a call that takes too long does not say that it was the daemon: a device may be slow", async () => {
+  const path = join(folder, "slow.sock");
+  const server = net.createServer(() => {});
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  servers.push(server);
+  const context = new Context({ values: { socket: path }, positionals: [] });
+  expect(await tryCall(context, "listApps", { id: "Den" }, 1_000)).toEqual({
+    ok: false,
+    code: "daemon_not_running",
+    message: "no answer within 1 s",
+  });
 });
 
 test("of a list that is empty no head is printed", async () => {

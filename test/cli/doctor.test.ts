@@ -159,7 +159,7 @@ describe("devices", () => {
     const clock = spyOn(performance, "now").mockImplementation(() => now);
     const ask = async (_: string, __: object, timeoutMs: number) => {
       now += timeoutMs;
-      return { ok: false, code: "daemon_not_running", message: "the daemon did not answer within 8 s" } as never;
+      return { ok: false, code: "daemon_not_running", message: "no answer within 8 s" } as never;
     };
     try {
       expect(await lines(devicesReachable({ ...examined({ devices: [device("Den", seen)] }), ask }))).toEqual([
