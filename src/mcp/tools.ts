@@ -80,7 +80,14 @@ async function command<Answer extends CommandAnswer>(
   const isShown = shows?.(answer, before);
   // Where the API has confirmed the effect, or cannot, the state is read only once.
   const { confirmed: byApi = isShown ? false : null } = answer;
-  const after = await readUntil(api, id, byApi === false && isShown ? isShown : () => true, waitMs, signal);
+  // By its id: meanwhile another device may have become the default one, or taken the name.
+  const after = await readUntil(
+    api,
+    answer.device.id,
+    byApi === false && isShown ? isShown : () => true,
+    waitMs,
+    signal,
+  );
   const byState = () => (after && isShown ? isShown(after) : (answer.confirmed ?? null));
   const confirmed = byApi === false ? byState() : byApi;
   return {
@@ -539,7 +546,8 @@ const devInstall = tool({
       // What the console has by now is of an earlier package.
       const earlier = await api.readLogs({ id, signal }).catch(unlessRefused);
       const result = await api.installPackage({ id, archive: opened.archive, signal });
-      const read = earlier && (await readLines(api, id, earlier.cursor, wait_ms, signal).catch(unlessRefused));
+      const read =
+        earlier && (await readLines(api, result.device.id, earlier.cursor, wait_ms, signal).catch(unlessRefused));
       log = read?.lines.slice(0, maxInstallLines) ?? null;
       return result;
     };

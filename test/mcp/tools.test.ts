@@ -1,7 +1,7 @@
 /** The list of tools: its schemas and hints, and that it never changes by itself. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
-import { ApiError, type Client } from "../../src/api/client.ts";
+import { ApiError, type Client, type Device } from "../../src/api/client.ts";
 import { runPaired } from "../../src/mcp/pairing.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { tools } from "../../src/mcp/tools.ts";
@@ -202,6 +202,24 @@ test("a volume step is not confirmed merely because the device reports a volume"
     expect(await runPaired(named("set_volume"), { ...change, wait_ms: 1 }, callingWith(api))).toMatchObject({
       data: { confirmed },
     });
+});
+
+test("the state after a command is that of its device, also where another is the default one by then", async () => {
+  const all = [device("Den"), device("Bedroom")] as const;
+  let [usual]: readonly Device[] = all;
+  const api = {
+    async getState({ id }: { id: string }) {
+      const found = all.find((one) => one.id === id) ?? usual;
+      return { device: found, state: { power: "on", app: { name: found?.name }, screensaver: false } };
+    },
+    async launchApp() {
+      const [told, other] = all;
+      usual = other;
+      return { device: told, app: { name: "Netflix" }, confirmed: null };
+    },
+  } as unknown as Client;
+  const launched = await runPaired(named("launch_app"), { app: "netflix", wait_ms: 50 }, callingWith(api));
+  expect(launched).toMatchObject({ data: { before: { app: { name: "Den" } }, after: { app: { name: "Den" } } } });
 });
 
 test("a file is not confirmed because something played before, only where nothing did", async () => {
