@@ -397,6 +397,12 @@ describe("what the daemon tells", () => {
     const added = tell(model, { type: "device.added", device_id: "kitchen", device: kitchen } as never);
     const event = { type: "device.removed", device_id: bedroom.id, device: bedroom, part_of: "kitchen" };
     expect(tell(added, event as never)).toMatchObject({ current: "kitchen", notice: null });
+    // What is being written goes to it; no list of its own was asked for.
+    const modes = [
+      { name: "line", what: "text", text: "a" } as const,
+      { name: "pick", what: "apps", filter: "", at: 0 } as const,
+    ];
+    expect(modes.map((mode) => tell({ ...added, mode }, event as never).mode.name)).toEqual(["line", "keys"]);
   });
 
   test("a state is that of its set, whichever is shown", () => {

@@ -220,7 +220,13 @@ function applyEvent(model: Model, event: ApiEvent): Model {
     case "device.removed": {
       const remaining = { ...model, devices: devices.filter(({ device }) => device.id !== event.device_id) };
       if (model.current !== event.device_id) return remaining;
-      if (event.part_of !== undefined) return withCurrentDevice({ ...remaining, current: event.part_of });
+      // A picker has the list of the one that is gone.
+      if (event.part_of !== undefined)
+        return withCurrentDevice({
+          ...remaining,
+          current: event.part_of,
+          mode: model.mode.name === "pick" ? mode : model.mode,
+        });
       return withCurrentDevice({
         ...remaining,
         notice: { text: `${nameOf(model, event.device_id)} is no longer known`, isFailure: false },
