@@ -176,7 +176,7 @@ const waitFor = tool({
     const query = { wait_for: conditions, timeout_ms: String(timeout_ms) };
     const { matched = false, ...waited } = await api.getState({ id, query, signal });
     // `waited` has the last known state, also of a device that does not answer.
-    const state = matched ? waited.state : await readState(api, id, listing.timeoutMs, signal);
+    const state = matched ? waited.state : await readState(api, waited.device.id, listing.timeoutMs, signal);
     const what = matched ? "The state matches" : `The state does not match after ${timeout_ms} ms`;
     const now = state ? `${waited.device.name} ${stateWords(state)}` : `${waited.device.name} does not answer`;
     return { data: { ...waited, state, matched }, text: printable(`${what}: ${conditions.join(", ")}. Now: ${now}.`) };
@@ -483,7 +483,7 @@ const getScreenshot = tool({
     type: z.string().describe("`image/png`, `image/jpeg` or `image/webp`"),
   },
   async run({ device }, { api, signal }) {
-    const id = idOf(device);
+    const { id } = await api.getDevice({ id: idOf(device), signal });
     const picture = await api.getScreenshot({ id, signal });
     const { size: bytes, type } = picture;
     if (bytes > maxPictureBytes)
@@ -567,7 +567,7 @@ const devInstall = tool({
 /** Reads the console from a cursor until there is a line, or the time is over. */
 async function readLines(
   api: Client,
-  id: string,
+  name: string,
   from: string | undefined,
   timeoutMs: number,
   signal: AbortSignal,
@@ -577,8 +577,9 @@ async function readLines(
   const lines: string[] = [];
   let cursor = from;
   let dropped = 0;
-  for (;;) {
+  for (let id = name; ; ) {
     const { device, ...part } = await api.readLogs({ id, query: { cursor }, signal });
+    id = device.id;
     lines.push(...part.lines.filter(isWanted));
     dropped += part.dropped ?? 0;
     cursor = part.cursor;

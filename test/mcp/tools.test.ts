@@ -1,7 +1,7 @@
 /** The list of tools: its schemas and hints, and that it never changes by itself. */
 import { expect, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
-import { ApiError, type Client, type Device } from "../../src/api/client.ts";
+import { ApiError, type Client } from "../../src/api/client.ts";
 import { runPaired } from "../../src/mcp/pairing.ts";
 import type { ToolContext } from "../../src/mcp/tool.ts";
 import { tools } from "../../src/mcp/tools.ts";
@@ -204,22 +204,37 @@ test("a volume step is not confirmed merely because the device reports a volume"
     });
 });
 
-test("the state after a command is that of its device, also where another is the default one by then", async () => {
-  const all = [device("Den"), device("Bedroom")] as const;
-  let [usual]: readonly Device[] = all;
+test("a call reads no other device, also where another is the default one by then", async () => {
+  const [den, bedroom] = [device("Den"), device("Bedroom")];
+  let usual = den;
+  let read: string[] = [];
+  const changing = (id: string) => {
+    const found = id === "default" ? usual : id === den.id ? den : bedroom;
+    read.push(found.name);
+    usual = bedroom;
+    return found;
+  };
+  const state = { power: "on", app: null, screensaver: false };
   const api = {
-    async getState({ id }: { id: string }) {
-      const found = all.find((one) => one.id === id) ?? usual;
-      return { device: found, state: { power: "on", app: { name: found?.name }, screensaver: false } };
-    },
-    async launchApp() {
-      const [told, other] = all;
-      usual = other;
-      return { device: told, app: { name: "Netflix" }, confirmed: null };
+    getState: async ({ id }: { id: string }) => ({ device: changing(id), state, matched: false }),
+    getDevice: async ({ id }: { id: string }) => changing(id),
+    launchApp: async () => ({ device: den, app: { name: "Netflix" }, confirmed: null }),
+    readLogs: async ({ id }: { id: string }) => ({ device: changing(id), lines: [], cursor: "1" }),
+    async getScreenshot({ id }: { id: string }) {
+      changing(id);
+      return new Blob(["x"], { type: "image/png" });
     },
   } as unknown as Client;
-  const launched = await runPaired(named("launch_app"), { app: "netflix", wait_ms: 50 }, callingWith(api));
-  expect(launched).toMatchObject({ data: { before: { app: { name: "Den" } }, after: { app: { name: "Den" } } } });
+  for (const [tool, args] of [
+    ["launch_app", { app: "netflix", wait_ms: 50 }],
+    ["wait_for", { until: { power: "off" } }],
+    ["get_screenshot", {}],
+    ["dev_logs", { wait_ms: 300 }],
+  ] as const) {
+    [usual, read] = [den, []];
+    await runPaired(named(tool), args, callingWith(api));
+    expect([tool, read.length > 1, new Set(read)]).toEqual([tool, true, new Set(["Den"])]);
+  }
 });
 
 test("a file is not confirmed because something played before, only where nothing did", async () => {
