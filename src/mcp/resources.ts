@@ -226,8 +226,12 @@ function changedBy(event: Followed, known: Map<string, Device>): string[] {
     return [devicesUri, ...statesOf(event.device)];
   }
   if (event.type !== "device.added" && event.type !== "device.changed") return [];
-  known.set(event.device_id, event.device);
-  return [devicesUri];
+  const { device } = event;
+  const before = known.get(device.id);
+  known.set(device.id, device);
+  // From now on another device is read under one of these.
+  const isOther = before && (before.name !== device.name || before.is_default !== device.is_default);
+  return [devicesUri, ...(isOther ? new Set([before, device].flatMap(statesOf)) : [])];
 }
 
 function statesOf({ id, name, is_default }: Device): string[] {

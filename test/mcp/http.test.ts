@@ -133,6 +133,20 @@ test("a changed state is told by id and by name, as clients encode it who expand
   await until("it is told again", () => told.length > 3);
 });
 
+test("where the default device is another, the state of the default one is told as changed", async () => {
+  const [den, bedroom] = [deviceOf("Den", { is_default: true }), deviceOf("Bedroom")];
+  const changes = new ResourceChanges(async function* () {
+    const devices = [den, bedroom].map((device) => ({ device, state: null }));
+    const changed = (device: object) => ({ type: "device.changed", changed: ["is_default"], device });
+    const after = [changed({ ...den, is_default: false }), changed({ ...bedroom, is_default: true })];
+    yield* [{ type: "snapshot", reason: "start", devices, part: 1, last: true }, ...after] as unknown as Followed[];
+  });
+  const told: string[] = [];
+  changes.subscribe((uri) => told.push(uri));
+  await until("all is told", () => told.filter((uri) => uri === "zapd://devices/default/state").length === 2);
+  expect(told).toContain("zapd://devices/Den/state");
+});
+
 test("the events are followed while anybody listens, and by nobody once they are closed", () => {
   const followed: AbortSignal[] = [];
   const changes = new ResourceChanges(async function* (signal) {
