@@ -570,9 +570,10 @@ export class Device {
     this.#closeIfRemoved();
   }
 
-  /** The device that it is a part of now. */
+  /** The device that it is a part of now; itself where it is a part of none, or was removed. */
   get mergedDevice(): Device {
-    return this.#deps.deviceOf(this.record);
+    const whole = this.#deps.registry.deviceOf(this.id);
+    return whole ? this.#deps.deviceOf(whole) : this;
   }
 
   /** Ends the device, whose records were removed, and deletes its secrets and apps. */

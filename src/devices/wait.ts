@@ -19,11 +19,13 @@ const answerMs = 1_000;
 
 /** Waits until all conditions hold, for `timeoutMs` at most. A device that does not answer may do so later; other errors fail. */
 export async function waitFor(
-  device: Device,
+  wanted: Device,
   conditions: readonly Condition[],
   timeoutMs: number,
   signal: AbortSignal,
 ): Promise<Waited> {
+  // A scene keeps the devices with which it began.
+  const device = wanted.mergedDevice;
   const startedAt = performance.now();
   const holds = (state: State) => conditions.every((condition) => condition.holds(state));
   const { promise, resolve, reject } = Promise.withResolvers<Waited>();
@@ -60,7 +62,7 @@ export async function waitFor(
     return await orAborted(promise, AbortSignal.any([signal, device.removed]));
   } catch (error) {
     if (error !== becamePartOfOther) throw error;
-    return waitFor(device.mergedDevice, conditions, Math.max(0, timeoutMs - (performance.now() - startedAt)), signal);
+    return waitFor(device, conditions, Math.max(0, timeoutMs - (performance.now() - startedAt)), signal);
   } finally {
     clearTimeout(timer);
     clearTimeout(last);

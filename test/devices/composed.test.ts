@@ -435,6 +435,17 @@ test("a wait for one that becomes a part of another goes on with that", async ()
   expect(await waits).toMatchObject({ device: { id: whole.id }, matched: true, state: { power: "standby" } });
 });
 
+test("a wait for one that became a part of another before, as in the course of a scene, is for that", async () => {
+  await registry.split(recordOf("beta").id, "beta");
+  for (const { set } of [alpha, beta]) set.state = { ...asleep, power: "on" };
+  const part = devices.deviceOf(recordOf("alpha"));
+  await registry.join(recordOf("beta").id, recordOf("alpha").id);
+  const waits = waitFor(part, [readCondition("power:standby")], 2_000, neverAborted);
+  await until("it is read", () => alpha.set.done.includes("state"));
+  alpha.emit({ type: "state", patch: { power: "standby" } });
+  expect((await waits).matched).toBe(true);
+});
+
 test("who follows one that becomes a part of another follows that", async () => {
   await registry.split(recordOf("beta").id, "beta");
   const [whole, part] = [recordOf("beta").id, recordOf("alpha").id];
