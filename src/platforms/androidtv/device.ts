@@ -160,6 +160,7 @@ export class AndroidTv {
       // A TV releases its keys when the connection ends.
       if (session.alive) session.send(messages.key(code, keyDirections.up));
       session.requireTaken();
+      if (!session.alive) throw hungUp("closed the connection before the key was released");
     };
   }
 
@@ -185,7 +186,8 @@ export class AndroidTv {
     const wanted = packagesOf(id);
     const sent = messages.link(link);
     if (!session.has("ime")) return session.command(sent, signal).then(() => null);
-    session.begin(sent);
+    // Where the app is in front already, only a refusal shows that nothing was opened.
+    await session.command(sent, signal);
     const isShown = () => {
       const { app } = session.state;
       if (app === null) return false;
@@ -193,6 +195,7 @@ export class AndroidTv {
     };
     await until(() => isShown() || !session.alive, { timeoutMs: shownTimeoutMs, everyMs: 50, signal });
     session.requireTaken();
+    if (!isShown() && !session.alive) throw hungUp("closed the connection before it showed the app");
     // Any other link may have been opened by the app that was in front already.
     const isUnknown = wanted.length === 0 && before !== null && !isHome(before) && session.state.app === before;
     return isUnknown ? null : isShown();
@@ -204,20 +207,23 @@ export class AndroidTv {
     const { app: left } = session.state;
     if (left === null ? session.has("ime") : isHome(left)) return null;
     requireFeature(session, "key");
-    session.begin(messages.key(keyCodes.home, keyDirections.short));
+    const home = messages.key(keyCodes.home, keyDirections.short);
+    if (left === null) return session.command(home, signal).then(() => null);
+    session.begin(home);
     const isLeft = () => session.state.app !== left;
     const isSeen = () => isLeft() || !session.alive;
-    const isOver = left === null || (await until(isSeen, { timeoutMs: closedTimeoutMs, everyMs: 50, signal }));
+    const isOver = await until(isSeen, { timeoutMs: closedTimeoutMs, everyMs: 50, signal });
     session.requireTaken();
     if (!isLeft() && !session.alive) throw hungUp("closed the connection before it showed that it left the app");
-    if (isOver) return left === null ? null : appOf(left);
+    if (isOver) return appOf(left);
     throw noEffect("accepted the home key, but still shows the app");
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
     const session = await this.#reachOn(signal);
     const isSo = () => session.state.volume?.muted === muted;
-    if (session.state.volume === null)
+    // A box whose highest volume is 0 leaves the volume to the TV.
+    if (!session.state.volume?.most)
       throw new ZapdError(
         "unsupported_operation",
         "can only toggle its sound, and does not report whether it is muted",

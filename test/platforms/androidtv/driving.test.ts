@@ -99,6 +99,8 @@ describe("keys", () => {
       hold,
       () => text?.type("a", never),
       () => apps?.launch?.("com.netflix.ninja", {}, never),
+      // The app that is to be opened is in front already.
+      () => apps?.launch?.("com.plexapp.android", {}, never),
       () => apps?.stop?.(never),
       () => power?.off?.(never),
     ]) {
@@ -106,6 +108,19 @@ describe("keys", () => {
       await hangsUp();
     }
     expect([one.set.keys, one.set.links]).toEqual([[], []]);
+    // One that does not report which app it shows.
+    const two = await line({ refuses: true, features: all & ~features.ime });
+    expect((await failure(two.connection.apps?.stop?.(never) ?? Promise.resolve())).code).toBe("device_refused");
+  });
+
+  test("that the TV may not have read as it hangs up while they are held are not confirmed", async () => {
+    const one = await line();
+    await press(one, "home");
+    one.set.fallSilent();
+    const letGo = await one.connection.keys?.down?.("up", never);
+    await one.set.stop();
+    await until("its end is read", () => one.told.ended.length > 0);
+    expect(await failure(letGo?.() ?? Promise.resolve())).toMatchObject({ code: "device_error", reason: "closed" });
   });
 
   test("that the TV gets as it hangs up are not confirmed", async () => {
@@ -181,6 +196,22 @@ test("text that the TV may not have read as it hangs up is not confirmed", async
   const failed = failure(one.connection.text?.type("b", never) ?? Promise.resolve());
   setTimeout(() => void one.set.stop(), 50);
   expect(await failed).toMatchObject({ code: "device_error", reason: "closed" });
+});
+
+test("a launch that the TV may not have read as it hangs up is not confirmed", async () => {
+  const one = await line();
+  await press(one, "up");
+  one.set.fallSilent();
+  const failed = failure(one.connection.apps?.launch?.("com.netflix.ninja", {}, never) ?? Promise.resolve());
+  setTimeout(() => void one.set.stop(), 50);
+  expect(await failed).toMatchObject({ code: "device_error", reason: "closed" });
+});
+
+test("a box that leaves the volume to the TV does not report whether that is muted, also before this is known", async () => {
+  const box = await line({ volume: { max: 0, level: 0 } });
+  const muting = box.connection.volume?.mute?.(true, never) ?? Promise.resolve();
+  expect((await failure(muting)).code).toBe("unsupported_operation");
+  expect(box.set.keys).toEqual([]);
 });
 
 test("a launch without effect is unconfirmed, and a link in place of an app is opened", async () => {
