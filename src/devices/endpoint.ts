@@ -38,6 +38,7 @@ import {
   withLearned,
 } from "./record.ts";
 import { Recovery, type RecoveryDependencies } from "./recovery.ts";
+import { isSameAddress } from "./standing.ts";
 import type { Task } from "./task.ts";
 
 export interface EndpointDependencies extends PairingDependencies, RecoveryDependencies {
@@ -216,7 +217,7 @@ export class Endpoint {
       return opened.connection;
     }
     opened?.connection.close();
-    const emit = (event: DeviceEvent) => this.#handleEvent(event);
+    const emit = (event: DeviceEvent) => this.#handleEvent(event, record);
     const connection = this.platform.connect(this.#target(), this.#deps.platformHost, emit);
     this.#opened = { record, connection };
     return connection;
@@ -376,8 +377,11 @@ export class Endpoint {
     if (doubt) throw withDeviceName(doubt, this.record);
   }
 
-  #handleEvent(event: DeviceEvent): void {
+  /** Takes what a connection reports that was made for a record. */
+  #handleEvent(event: DeviceEvent, madeFor: DeviceRecord): void {
     if (!this.#isKnown) return;
+    // A connection that ends where the device was says nothing of where it is.
+    if (event.type === "disconnected" && !isSameAddress(madeFor, this.#record)) return;
     const { registry, log } = this.#deps;
     if (event.type === "facts") {
       const learned = mergeLearned(this.#learned ?? {}, event);

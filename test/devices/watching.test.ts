@@ -15,6 +15,18 @@ import { neverAborted, openHouse } from "./harness.ts";
 
 const all = new Set<StatePart>(["power", "app", "playback", "volume", "screensaver", "input"]);
 
+test("a connection to where a device was says nothing of it once it is elsewhere", async () => {
+  const house = await openHouse();
+  house.set.state = idle;
+  await house.add("1", { name: "TV" });
+  await house.devices.find("TV").state(neverAborted);
+  const sighting = sightingOf("1", { name: "TV" });
+  await house.registry.merge({ platform: "fake", sighting, address: { host: "192.0.2.2", port: 9 } });
+  for (const why of ["hung_up", "going_off"] as const) house.connected[0]?.emit({ type: "disconnected", why });
+  expect(house.devices.find("TV").describe()).toMatchObject({ host: "192.0.2.2", status: "online", power: "on" });
+  await house.remove();
+});
+
 test("one that pushes everything is not polled, but is as soon as its connection breaks", async () => {
   const pushes = new Set<StatePart>();
   const house = await openHouse((set) => ({
