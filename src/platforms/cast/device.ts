@@ -1,6 +1,6 @@
 /** One Cast device: a session that stays open and has proven the device's identity, and the commands over it. */
 import { closedBeforeSending, DeviceError, hasCode, hasReason, ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { sleepCheck, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { hungUp } from "../../transport/http-connection.ts";
@@ -215,10 +215,12 @@ export class CastDevice {
     const { url, title, image } = item;
     const mime = mimeOf(item);
     const { session, receiver } = await this.#ready(signal);
+    const checkAwake = sleepCheck();
     const isRunning = receiver.running?.ids.includes(defaultReceiver) === true;
     if (!isRunning && !(await this.#launch(session, defaultReceiver, signal)))
       throw noEffect("accepted the command, but does not show the app that plays files");
     if (!isRunning) requireOpen(session);
+    checkAwake();
     const metadata = {
       metadataType: 0,
       ...(title !== null && { title }),
