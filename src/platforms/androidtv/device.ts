@@ -1,6 +1,6 @@
 /** One Android TV: a session with the paired TV that stays open, and the commands over it. */
 import { hasReason, inStandby, ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { sleepCheck, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { deadline } from "../../transport/http.ts";
 import { hungUp } from "../../transport/http-connection.ts";
@@ -255,7 +255,9 @@ export class AndroidTv {
     const session = await this.#reach(signal);
     if (session.state.isOn === false) return;
     const isOff = () => session.state.isOn !== true || !session.alive;
+    const checkAwake = sleepCheck();
     for (const code of [codes.sleep, codes.power]) {
+      checkAwake();
       session.begin(messages.key(code, keyDirections.short));
       const isOver = await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 50, signal });
       // One that refuses the key, whether or not it hangs up, is on.

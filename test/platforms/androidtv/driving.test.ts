@@ -318,6 +318,15 @@ describe("power", () => {
     expect(one.set.keys.at(-1)?.code).toBe(224);
   });
 
+  test("is not toggled once this machine has slept while the TV was to turn off", async () => {
+    const one = await line({ knowsWake: false });
+    const off = one.connection.power?.off?.(never).catch((error: unknown) => error);
+    await until("it was told", () => one.set.keys.length === 1);
+    passed.ms = 8_000;
+    expect(await off).toMatchObject({ code: "device_timeout" });
+    expect(one.set.keys.map(({ code }) => code)).toEqual([223]);
+  });
+
   test("of a TV that does not report it: only the keys that wake and turn off are sent", async () => {
     const one = await line({ features: all & ~features.power });
     for (let round = 0; round < 2; round++) await one.connection.power?.on?.(never);
