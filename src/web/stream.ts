@@ -177,8 +177,8 @@ async function follow(frozen: AbortSignal): Promise<void> {
           sendToTabs({ say: "event", event: line });
         }
         const isWholeSnapshot = line.type === "snapshot" && line.last;
-        // A resumed stream is up to date at once; a new one is after its snapshot.
-        if (resumes || isWholeSnapshot) setConnectionForAllTabs("live");
+        // A stream that goes on is up to date at once; one that begins with a snapshot is after its last part.
+        if (line.type === "snapshot" ? line.last : resumes) setConnectionForAllTabs("live");
         if (wantsHistory && isWholeSnapshot) {
           wantsHistory = false;
           void readHistory(line.id).catch(() => {});

@@ -16,6 +16,8 @@ import {
   setVolume,
   updateDevice,
 } from "../../src/web/store.ts";
+import { startStream } from "../../src/web/stream.ts";
+import { until } from "../support/http-device.ts";
 
 test("the progress of a package leaves the other events in the activity", () => {
   const event = (number: number, type: Followed["type"]) =>
@@ -135,4 +137,37 @@ test("the activity keeps the newest of the events", () => {
   for (let number = 0; number < 300; number++)
     applyEvent({ id: `boot.${number}`, type: "action.finished", device_id: "tv" } as Followed);
   expect(events.value.map(({ id }) => id)).toEqual(Array.from({ length: 200 }, (_, at) => `boot.${299 - at}`));
+});
+
+test("a snapshot that breaks off is begun anew, and the page is live with the last part of it", async () => {
+  const document = Object.assign(new EventTarget(), { baseURI: "http://127.0.0.1/", hidden: false });
+  Object.assign(globalThis, { document });
+  const streams: ReadableStreamDefaultController<Uint8Array>[] = [];
+  const fetching = spyOn(globalThis, "fetch").mockImplementation((async () => {
+    const body = new ReadableStream<Uint8Array>({ start: (stream) => void streams.push(stream) });
+    return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
+  }) as unknown as typeof fetch);
+  try {
+    setConnection("live");
+    const tell = (at: number, part: number, last: boolean) => {
+      const devices = [{ device: { id: `tv ${part}` }, state: null }];
+      const line = JSON.stringify({ type: "snapshot", id: `boot.0.${part}`, part, last, devices });
+      streams[at]?.enqueue(new TextEncoder().encode(`${line}\n`));
+    };
+    startStream();
+    await until("it follows", () => streams.length === 1);
+    tell(0, 1, false);
+    await Bun.sleep(50);
+    streams[0]?.close();
+    await until("it follows again", () => streams.length === 2);
+    tell(1, 1, false);
+    await Bun.sleep(50);
+    expect(connection.value).toBe("lost");
+    tell(1, 2, true);
+    await until("it is live", () => connection.value === "live");
+    expect(ids()).toEqual(["tv 1", "tv 2"]);
+  } finally {
+    fetching.mockRestore();
+    Reflect.deleteProperty(globalThis, "document");
+  }
 });
