@@ -71,8 +71,10 @@ export function Pairing({ entry, close }: { readonly entry: Entry; close(): void
   /** Cancels a pairing that another client began: a set allows one at a time. */
   const takeOver = async () => {
     isBusy.value = true;
+    isOpen.current = true;
     await call("cancelPairing", { id }).catch(() => {});
-    await ask({ begin: true });
+    // The dialog may have been closed meanwhile.
+    if (isOpen.current) await ask({ begin: true });
   };
   useEffect(() => {
     void ask({ begin: true });

@@ -190,6 +190,33 @@ describePage("pairing", (visit) => {
       expect(set.times).toBe(2);
     }, 60_000);
 
+    test("begun by somebody who is gone, and left before that is given up: none is begun here", async () => {
+      const set = new AskingSet("code", "271828");
+      const id = await house.add("Left", set);
+      expect((await house.api("POST", `/devices/${id}/pair`, { begin: true })).status).toBe(200);
+      const { page } = await visit(Number(new URL(house.url).port), {
+        at: `/remote/${id}`,
+        opened: (page) =>
+          void page.evaluateOnNewDocument(() => {
+            const ask = fetch;
+            const isLate = new Promise((resolve) => Object.assign(globalThis, { hand: resolve }));
+            globalThis.fetch = (async (address: string, init: RequestInit) => {
+              if (init.method === "DELETE") await isLate;
+              return ask(address, init);
+            }) as typeof fetch;
+          }),
+      });
+      await pressNamed(page, "Pair Left");
+      await pressNamed(page, "Cancel that pairing and start here");
+      await shows(page, "Contacting Left");
+      await page.keyboard.press("Escape");
+      await isClosed(page);
+      await page.evaluate(() => (globalThis as unknown as { hand(): void }).hand());
+      await eventually("that is given up", () => !set.showing);
+      await Bun.sleep(500);
+      expect([set.times, set.showing]).toEqual([1, false]);
+    }, 60_000);
+
     test("begun by somebody else, who finishes it: nothing is left to do here", async () => {
       const id = await house.add("Elsewhere", new AskingSet("code", "271828"));
       const pair = async (body: object) => (await house.api("POST", `/devices/${id}/pair`, body)).status;
