@@ -89,6 +89,8 @@ function Position({
 }) {
   const now = useNow(500, playback.status === "playing");
   const wanted = useSignal<number | null>(null);
+  /** Where to seek to next. A place that the slider only passes is none. */
+  const chosen = useRef<number | null>(null);
   const isSeeking = useRef(false);
   const finger = useFinger(() => {
     wanted.value = null;
@@ -98,16 +100,19 @@ function Position({
   if (position === null) return playback.live === true ? <p class="muted">live</p> : null;
   if (duration === null || duration <= 0) return <p class="playing-times muted">{formatDuration(position)}</p>;
   const seek = async () => {
+    chosen.current = wanted.value;
     if (isSeeking.current) return;
     isSeeking.current = true;
+    let to: number | null = null;
     // Seeks wanted while one is under way are merged into the last of them.
-    for (let to: number | null = null; wanted.value !== null && wanted.value !== to; ) {
-      to = wanted.value;
+    while (chosen.current !== null && chosen.current !== to) {
+      to = chosen.current;
       const body = { do: "seek", position_ms: Math.round(to) } as const;
       const result = await command(entry, "seeking", () => call("controlPlayback", { id: entry.id, body }));
       if (result?.playback) applyPlayback(entry, result.playback);
     }
-    wanted.value = null;
+    // It may be on its way to another place by now.
+    if (wanted.value === to) wanted.value = null;
     isSeeking.current = false;
   };
   const part = { "--part": `${Math.min(100, (position / duration) * 100)}%` };

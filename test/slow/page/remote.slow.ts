@@ -265,6 +265,42 @@ describePage("the remote", (visit) => {
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
   }, 60_000);
 
+  test("a slider that is dragged on while a seek is under way goes where it is let go, and nowhere between", async () => {
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    await api("POST", "/devices/Cinema/playback", { do: "pause" });
+    const { page } = await visit(demo.port(), { at: at("Cinema") });
+    const slider = await page.waitForSelector('.slider[aria-label="Position"]');
+    const { x, y, width, height } = (await slider?.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 };
+    const held: HTTPRequest[] = [];
+    const sent: number[] = [];
+    await page.setRequestInterception(true);
+    page.on("request", (request) => {
+      if (request.method() !== "POST") return void request.continue();
+      sent.push(JSON.parse(request.postData() ?? "{}").position_ms);
+      held.push(request);
+    });
+    const goes = (part: number) => page.mouse.move(x + width * part, y + height / 2, { steps: 3 });
+    const value = () => page.$eval('.slider[aria-label="Position"]', (own) => Number((own as HTMLInputElement).value));
+    await goes(0.2);
+    await page.mouse.down();
+    await page.mouse.up();
+    await eventually("it seeks", () => held.length === 1);
+    await goes(0.2);
+    await page.mouse.down();
+    await goes(0.6);
+    await held[0]?.continue();
+    await page.waitForResponse((response) => response.request() === held[0]);
+    await Bun.sleep(300);
+    const between = await value();
+    await goes(0.8);
+    await page.mouse.up();
+    await eventually("it seeks on", () => held.length > 1);
+    expect(sent).toEqual([sent[0] ?? 0, await value()]);
+    expect(between).toBeGreaterThan(60_000);
+    await held[1]?.continue();
+    await api("POST", "/devices/Cinema/playback", { do: "stop" });
+  }, 60_000);
+
   test("ten keys move what plays by ten seconds, and the page shows where it is then", async () => {
     // What played before would be paused in its place, since it plays on while this is opened.
     await api("POST", "/devices/Cinema/playback", { do: "stop" });
