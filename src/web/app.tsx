@@ -2,7 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call } from "./calls.ts";
-import { focusTitle, houseTop, linkTo, route } from "./route.ts";
+import { focusView, houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
@@ -34,7 +34,7 @@ export function App() {
   useLayoutEffect(() => {
     // Coming back to the house restores its scroll position.
     scrollTo(0, view === "" ? houseTop() : 0);
-    if (!isFirst.current && !document.activeElement?.closest("main")) focusTitle();
+    if (!isFirst.current && !document.activeElement?.closest("main")) focusView();
     isFirst.current = false;
   }, [view, id]);
   return (

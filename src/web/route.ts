@@ -45,6 +45,31 @@ export function focusTitle(): void {
   title.focus({ preventScroll: true });
 }
 
+/** What had the focus in the view that went on with another device, by its name. */
+let keptName: string | null = null;
+
+const nameOf = (element: Element | null) =>
+  element?.getAttribute("aria-label") ?? (element as HTMLInputElement | null)?.labels?.[0]?.textContent ?? null;
+
+/** Goes on with the device that this one has become a part of, if its view is open. */
+export function goOnWith(whole: string, part: string): void {
+  const { view, id } = routeSignal.peek();
+  if (id !== part) return;
+  keptName = nameOf(document.activeElement);
+  history.replaceState(null, "", linkTo(view, whole));
+  routeSignal.value = { view, id: whole };
+}
+
+/** Focuses what had the focus before the view went on with another device, and otherwise the title. */
+export function focusView(): void {
+  const name = keptName;
+  keptName = null;
+  const all = document.querySelectorAll<HTMLElement>("main :is(a, button, input, select, textarea)");
+  const kept = [...all].find((one) => name !== null && nameOf(one) === name);
+  if (kept) kept.focus();
+  else focusTitle();
+}
+
 /** Follows the address. Call it once. */
 export function startRouting(): void {
   history.scrollRestoration = "manual";

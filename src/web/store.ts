@@ -3,6 +3,7 @@ import { batch, type ReadonlySignal, type Signal, signal } from "@preact/signals
 import type { Device, Followed, State } from "../api/client-types.ts";
 import type { EventOf } from "../api/events.ts";
 import { CallError, call, type Failure, failureOf, noAnswer } from "./calls.ts";
+import { goOnWith } from "./route.ts";
 import { type Key, powerKey } from "./words.ts";
 
 /** A device and its state. Each field is a signal of its own, so that a change renders one device and not the whole list. */
@@ -119,8 +120,10 @@ export function applyEvent(event: Followed): void {
     case "device.changed":
       return updateDevice(event.device);
     case "device.removed":
-      setEntries(entries.peek().filter(({ id }) => id !== event.device_id));
-      return;
+      return batch(() => {
+        setEntries(entries.peek().filter(({ id }) => id !== event.device_id));
+        if (event.part_of !== undefined) goOnWith(event.part_of, event.device_id);
+      });
     case "state.changed": {
       const entry = byId.get(event.device_id);
       if (entry) entry.state.value = event.state;

@@ -502,6 +502,20 @@ describePage("the remote", (visit) => {
     expect(await gone.axe()).toEqual([]);
   }, 60_000);
 
+  test("a device that becomes a part of another: its view goes on with the whole, and what had the focus has it", async () => {
+    const { page } = await visit(demo.port(), { at: at("Office") });
+    const [part, whole] = [demo.idOf("Office"), demo.idOf("Cinema")];
+    await (await page.waitForSelector('[aria-label="Shortcuts"]'))?.focus();
+    await api("POST", `/devices/${whole}/join`, { with: part });
+    try {
+      await until(page, "it goes on with the whole", (id) => location.hash === `#/remote/${id}`, whole);
+      await shows(page, "Cinema");
+      expect(await page.evaluate(() => document.activeElement?.ariaLabel)).toBe("Shortcuts");
+    } finally {
+      await api("POST", `/devices/${whole}/split`, { platform: "samsung" });
+    }
+  }, 60_000);
+
   test("icons are loaded two at a time: those of a slow set leave the browser's connections to the keys", async () => {
     const held: HTTPRequest[] = [];
     const { page } = await visit(demo.port(), {
