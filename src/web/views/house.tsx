@@ -35,7 +35,8 @@ export function House() {
     );
   });
   const all = entries.value;
-  const { value: open } = asked;
+  // Of a device that has become a part of another the id means the other by now: the question goes with it.
+  const open = asked.value?.entry && !all.includes(asked.value.entry) ? null : asked.value;
   const close = () => {
     // A dialog whose request ends after it was closed must not close the one that is open by then.
     if (asked.peek() === open) asked.value = null;

@@ -148,6 +148,19 @@ describePage("the house", (visitAt) => {
     await shows(page, "Workbench was already known");
   }, 60_000);
 
+  test("a device that becomes a part of another while it is asked about: the question goes with it, and the other stays", async () => {
+    const { page } = await visit();
+    const [part, whole] = [demo.idOf("Office"), demo.idOf("Cinema")];
+    await pick(page, "Office", "Forget");
+    await shows(page, "Forget Office?");
+    await api("POST", `/devices/${whole}/join`, { with: part });
+    try {
+      await until(page, "the question is gone", () => document.querySelector("dialog") === null);
+    } finally {
+      await api("POST", `/devices/${whole}/split`, { platform: "samsung" });
+    }
+  }, 60_000);
+
   test("why a search failed stays until it is dismissed", async () => {
     const error = { code: "storage_error", message: "The search failed", hint: "Make room on the disk" };
     const { page } = await visit({
