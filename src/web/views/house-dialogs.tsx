@@ -73,9 +73,7 @@ export function AddForm({ close }: { readonly close?: () => void }) {
     const device = await call("addDevice", { body: { host: host.value, ...(given !== "" && { name: given }) } });
     updateDevice(device);
     announce(`${device.name} was ${known.some(({ id }) => id === device.id) ? "already known" : "added"}`);
-    if (close) close();
-    // The form goes with the empty house.
-    else focusTitle();
+    close?.();
   };
   return (
     <Form

@@ -5,6 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import type { Device } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
+import { focusTitle } from "../route.ts";
 import { connection, type Entry, entries, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Field } from "../ui/field.tsx";
@@ -146,6 +147,8 @@ function Empty({ children }: { readonly children: ComponentChildren }) {
       },
       () => {},
     );
+    // The form goes with the empty house, also where the device was found otherwise.
+    return () => void requestAnimationFrame(() => document.activeElement === document.body && focusTitle());
   }, []);
   const asked = events.value.find((event) => event.type === "discovery.finished");
   return (

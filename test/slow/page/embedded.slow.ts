@@ -47,6 +47,17 @@ test.skipIf(noBrowser !== null)(
       await pressNamed(page, "Mute Embedded");
       await eventually("it is pressed", () => set.keys.length > 0);
       expect(set.keys).toEqual(["VolumeMute"]);
+      // The house is empty again; while an address is typed, somebody else adds the set.
+      const ask = (method: string, path: string, body?: object) =>
+        fetch(`http://127.0.0.1:${server.port}/a/tv/v1${path}`, {
+          method,
+          ...(body && { body: JSON.stringify(body) }),
+        });
+      await ask("DELETE", "/devices/Embedded");
+      await shows(page, "No televisions yet");
+      await write(page, "Address", "127.");
+      await ask("POST", "/devices", { host: set.host, port: set.port });
+      await until(page, "the title has the focus", () => document.activeElement?.textContent === "House");
       expect(await problems()).toEqual([]);
     } finally {
       await browser.close();
