@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { addressOf, type Failure, failureOf } from "../calls.ts";
 import { connection, type Entry } from "../store.ts";
 import { linesOf, openLines } from "../stream.ts";
+import { useVisible } from "../ui/visible.ts";
 
 export interface LogLine {
   /** The number of the line, counted from the first one that was shown. */
@@ -47,16 +48,9 @@ export function useLog(entry: Entry): Log {
   const dropped = useSignal(0);
   const isLive = useSignal(false);
   const failure = useSignal<Failure | null>(null);
-  const isVisible = useSignal(!document.hidden);
+  const isVisible = useVisible();
   const tries = useSignal(0);
   const cursor = useRef<string | undefined>(undefined);
-  useEffect(() => {
-    const update = () => {
-      isVisible.value = !document.hidden;
-    };
-    document.addEventListener("visibilitychange", update);
-    return () => document.removeEventListener("visibilitychange", update);
-  }, []);
   const isLiveDaemon = connection.value === "live";
   const { status } = entry.device.value;
   useEffect(() => {
@@ -64,7 +58,7 @@ export function useLog(entry: Entry): Log {
     if (!isLiveDaemon) cursor.current = undefined;
   }, [isLiveDaemon]);
   useEffect(() => {
-    if (!isLiveDaemon || !isVisible.value || status === "offline") return;
+    if (!isLiveDaemon || !isVisible || status === "offline") return;
     let isLeft = false;
     let stop = new AbortController();
     const append = (message: LogMessage) => {
@@ -107,7 +101,7 @@ export function useLog(entry: Entry): Log {
       clearTimeout(retrying);
       stop.abort();
     };
-  }, [entry.id, isLiveDaemon, isVisible.value, status === "offline", tries.value]);
+  }, [entry.id, isLiveDaemon, isVisible, status === "offline", tries.value]);
   return {
     lines,
     dropped,

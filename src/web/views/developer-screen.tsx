@@ -7,6 +7,7 @@ import { connection, type Entry, events } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { LastRefusal } from "../ui/refusal.tsx";
+import { useVisible } from "../ui/visible.ts";
 import { formatTime, withheldHint } from "../words.ts";
 
 /** A set draws a moment after it accepts a command. */
@@ -67,18 +68,15 @@ export function Screen({ entry, isOn, children }: ScreenProps) {
     (event) => event.type === "action.finished" && event.device_id === entry.id && event.ok,
   )?.id;
   const isLive = connection.value === "live";
+  // What was commanded while another tab was shown is seen once this one is.
+  const isVisible = useVisible();
   const isFirst = useRef(true);
   useEffect(() => {
-    if (!isLive || !isOn || !can) return;
-    const timer = setTimeout(
-      () => {
-        if (!document.hidden) void take(false);
-      },
-      isFirst.current ? 0 : drawDelayMs,
-    );
+    if (!isLive || !isOn || !can || !isVisible) return;
+    const timer = setTimeout(() => void take(false), isFirst.current ? 0 : drawDelayMs);
     isFirst.current = false;
     return () => clearTimeout(timer);
-  }, [isLive, isOn, can, newest]);
+  }, [isLive, isOn, can, isVisible, newest]);
   useEffect(
     () => () => {
       isGone.current = true;

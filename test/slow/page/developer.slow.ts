@@ -263,6 +263,24 @@ describePage("the developer view", (visitAt) => {
       expect(await pictures.asked()).toBe(2);
     }, 60_000);
 
+    test("a command of while another tab was shown is followed by a picture once this one is", async () => {
+      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      await page.waitForSelector('[aria-labelledby="dev-screen"] header button:not([aria-busy])');
+      const pictures = await holdPictures(page);
+      const turns = (hidden: boolean) =>
+        page.evaluate((hidden) => {
+          Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+          document.dispatchEvent(new Event("visibilitychange"));
+        }, hidden);
+      await turns(true);
+      await api("POST", "/devices/Workbench/remote/key", { key: "home" });
+      await Bun.sleep(1_500);
+      expect(await pictures.asked()).toBe(0);
+      await turns(false);
+      await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
+      await pictures.arrive();
+    }, 60_000);
+
     test("a picture that comes after the view was left is not kept", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
       const button = '[aria-labelledby="dev-screen"] header button';
