@@ -539,6 +539,19 @@ describePage("the remote", (visit) => {
     await page.close();
   }, 60_000);
 
+  test("where the person chose the colours, a key that is pressed is seen to be", async () => {
+    const { page } = await visit(demo.port(), { at: at("Living Room") });
+    const session = await page.createCDPSession();
+    await session.send("Emulation.setEmulatedMedia", { features: [{ name: "forced-colors", value: "active" }] });
+    const key = await still(page, "button", "Up");
+    const look = () => key.evaluate((own) => getComputedStyle(own).backgroundColor);
+    const before = await look();
+    await page.keyboard.down("ArrowUp");
+    await until(page, "it is down", () => document.querySelector(".key-up.is-down") !== null);
+    expect(await look()).not.toBe(before);
+    await page.keyboard.up("ArrowUp");
+  }, 60_000);
+
   test("power is asked for before it is pressed", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     await shows(page, "Turn off");
