@@ -1,5 +1,5 @@
 /** Sending a package: choosing it, the target sets, the deep-link parameters, and the result for each set. */
-import { type Signal, useSignal } from "@preact/signals";
+import { type Signal, signal, useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { type Failure, failureOf } from "../calls.ts";
@@ -19,6 +19,28 @@ interface Sent {
   readonly deliveries: readonly Delivery[];
 }
 
+/** What is sent from the view of a set. */
+interface Sending {
+  readonly chosen: Signal<ChosenPackage | null>;
+  readonly sent: Signal<Sent | null>;
+  /** The preparation that is under way, in words. */
+  readonly preparing: Signal<string | null>;
+  readonly problem: Signal<string | null>;
+  readonly isBusy: Signal<boolean>;
+}
+
+/** Kept while the page is open: a package is sent on when the view is left, and how that ended is shown to who comes back. */
+const sendings = new WeakMap<Entry, Sending>();
+
+function sendingFrom(entry: Entry): Sending {
+  const known = sendings.get(entry);
+  if (known) return known;
+  const [chosen, sent, preparing, problem] = [signal(null), signal(null), signal(null), signal(null)];
+  const made = { chosen, sent, preparing, problem, isBusy: signal(false) };
+  sendings.set(entry, made);
+  return made;
+}
+
 interface SendProps {
   readonly entry: Entry;
   /** The deep-link parameters as typed. */
@@ -26,12 +48,7 @@ interface SendProps {
 }
 
 export function Send({ entry, params }: SendProps) {
-  const chosen = useSignal<ChosenPackage | null>(null);
-  const sent = useSignal<Sent | null>(null);
-  /** The preparation that is under way, in words. */
-  const preparing = useSignal<string | null>(null);
-  const problem = useSignal<string | null>(null);
-  const isBusy = useSignal(false);
+  const { chosen, sent, preparing, problem, isBusy } = sendingFrom(entry);
   const others = useSignal<ReadonlySet<string>>(new Set());
   const parsed = paramsIn(params.value);
   const paramCount = Object.keys(parsed.params).length;

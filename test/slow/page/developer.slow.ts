@@ -167,6 +167,27 @@ describePage("the developer view", (visitAt) => {
       await shows(page, "3 files");
     }, 60_000);
 
+    test("who leaves while a package is sent finds it when they come back, how it ended, and what to send again", async () => {
+      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      await page.evaluate(() => {
+        const ask = fetch;
+        const isLate = new Promise((resolve) => Object.assign(globalThis, { hand: resolve }));
+        globalThis.fetch = (async (address: string, init: RequestInit) => {
+          if (init?.body instanceof FormData) await isLate;
+          return ask(address, init);
+        }) as typeof fetch;
+      });
+      await choose(page, "Choose a ZIP", zipFile("left.zip", filesOf(9)));
+      await shows(page, "Workbench: sending");
+      await pressNamed(page, "Remote");
+      await shows(page, "Keyboard on");
+      await pressNamed(page, "Developer");
+      await shows(page, "Workbench: sending");
+      await page.evaluate(() => (globalThis as unknown as { hand(): void }).hand());
+      await shows(page, "Hello 1.0.9 runs on Workbench");
+      await shows(page, "Send left.zip again");
+    }, 60_000);
+
     test("what is no package is said before it is sent, or by the daemon", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
       writeFileSync(join(folder, "notes.txt"), "no package");
