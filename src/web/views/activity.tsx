@@ -15,7 +15,7 @@ interface DatedLine extends Line {
   readonly id: string;
   readonly at: Date;
   readonly deviceId: string | null;
-  /** The name in the event, for a device that was removed since. */
+  /** Its last name, for a device that was removed, or has become a part of another, since. */
   readonly lastName: string | null;
 }
 
@@ -35,11 +35,14 @@ const choices: readonly [Choice, ...Choice[]] = [
 
 export function Activity() {
   const choice = useSignal(choices[0]);
+  const lastNames = new Map<string, string>();
+  for (const event of events.value)
+    if (event.type === "device.removed") lastNames.set(event.device_id, event.device.name);
   const lines = events.value.flatMap((event): DatedLine[] => {
     const line = lineOf(event);
     if (line === null || !choice.value.passes(line, event.type)) return [];
     const deviceId = "device_id" in event ? event.device_id : null;
-    const lastName = "device" in event ? event.device.name : null;
+    const lastName = "device" in event ? event.device.name : (lastNames.get(deviceId ?? "") ?? null);
     return [{ ...line, id: event.id, at: new Date(event.at), deviceId, lastName }];
   });
   return (

@@ -49,6 +49,15 @@ describePage("activity and settings", (visit) => {
     expect(await page.$eval(".activity-line a", (own) => getComputedStyle(own, "::after").height)).toBe("44px");
   }, 60_000);
 
+  test("what a device did that is removed now is told with its name", async () => {
+    await api("POST", "/devices/Terrace/volume", { level: 21 });
+    const { page } = await visit(demo.port(), { at: "/activity" });
+    await shows(page, "Terrace set the volume");
+    await api("DELETE", "/devices/Terrace");
+    await shows(page, "Terrace removed");
+    expect(await page.evaluate(() => document.body.innerText)).not.toContain("a removed device");
+  }, 60_000);
+
   test("a setting is changed in place; what is wrong is said beside it; what waits for a start is said", async () => {
     const { page } = await visit(demo.port(), { at: "/settings" });
     await write(page, "discovery.interval_s", "90000");
