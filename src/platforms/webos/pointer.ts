@@ -38,13 +38,14 @@ export class Pointer {
     // zapd does not wait again for a TV that answers no ping.
     if (known === false) return;
     const reading = line.isRead(lostAfterMs).then((isRead) => {
-      this.#answersPings ||= isRead;
+      if (isRead) this.#answersPings = true;
       return isRead;
     });
     // An answer that comes later shows all the same that the TV answers pings.
     const soon = known ? [] : [sleep(pingTimeoutMs).then(() => false)];
     if (await Promise.race([reading, ...soon])) return;
-    this.#answersPings ??= false;
+    // One that has hung up has shown nothing.
+    if (line.open) this.#answersPings ??= false;
     // It has answered before: what it does not answer now, it has not read.
     if (known) line.destroy();
     if (!line.open) throw hungUp("closed the connection, or stopped answering, before it confirmed the key");

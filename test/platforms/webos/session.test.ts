@@ -243,6 +243,21 @@ test("a TV that is late to answer the first ping answers pings all the same: one
   expect(pings().length).toBe(2);
 });
 
+test("a TV that hangs up at the first button, and at the next one, has read neither", async () => {
+  const set = await startDevice(false, (socket, head) => {
+    socket.write(opened(head));
+    socket.on("data", () => socket.destroy());
+  });
+  cleanups.push(() => set.stop());
+  const session = {
+    alive: true,
+    endpoint: { host: "127.0.0.1" },
+    request: async () => ({ socketPath: `ws://127.0.0.1:${set.port}/` }),
+  };
+  const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
+  for (const button of ["HOME", "UP"]) expect((await failure(pointer.press(button, never))).code).toBe("device_error");
+});
+
 test("R14 a session that has slept with the machine is asked before a command, whatever it sent last", async () => {
   const polled: string[] = [];
   const session = { sinceMessageMs: 0, silentForMs: 60_000, timeoutMs: 1_000, ping() {} };
