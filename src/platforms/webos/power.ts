@@ -1,5 +1,5 @@
 /** Power (smart-tvs.md 1.2, 2.4, 2.5): off only when the TV is on, on by magic packets. */
-import { inStandby } from "../../api/errors.ts";
+import { hasReason, inStandby } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted } from "../../system/never-aborted.ts";
 import { orAborted } from "../../system/sleep.ts";
@@ -42,7 +42,11 @@ export function powerOf(
       // A second press would turn it off again.
       if (performance.now() - pressedAt < wakeTimeoutMs) return;
       pressedAt = performance.now();
-      await registered.pointer.press("POWER", signal);
+      await registered.pointer.press("POWER", signal).catch((error: unknown) => {
+        // What was not sent does not count.
+        if (!hasReason(error, "closed") || error.phase !== "sent") pressedAt = Number.NEGATIVE_INFINITY;
+        throw error;
+      });
     },
     async off(signal) {
       const registered = await unlessSlept(readyForCommand(reconnecting, signal));

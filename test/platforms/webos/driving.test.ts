@@ -210,6 +210,27 @@ describe("power", () => {
     expect(buttons).toEqual(["type:button\nname:POWER\n\n"]);
   });
 
+  test("a POWER button that was not sent does not count as pressed", async () => {
+    const buttons: string[] = [];
+    const remote = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+      websocket: { message: (_socket, message) => void buttons.push(String(message)) },
+    });
+    cleanups.push(() => remote.stop(true));
+    const answers = {
+      getPowerState: { state: "Active Standby" },
+      getPointerInputSocket: { socketPath: "ws://127.0.0.1:1/" },
+    };
+    const one = await wordedLine(answers);
+    const turnOn = () => Promise.resolve(one.connection.power?.on?.(never));
+    expect((await failure(turnOn())).code).toBe("device_unreachable");
+    answers.getPointerInputSocket = { socketPath: `ws://127.0.0.1:${remote.port}/` };
+    await turnOn();
+    expect(buttons).toEqual(["type:button\nname:POWER\n\n"]);
+  });
+
   test("a button that the TV does not read, which has answered before, is not confirmed", async () => {
     const one = await line();
     await press(one, "up");
