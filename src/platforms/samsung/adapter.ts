@@ -30,7 +30,7 @@ import { powerOf } from "./power.ts";
 import { isSamsungAppId } from "./protocol.ts";
 import { Rest, securePort } from "./rest.ts";
 import { samsungServices } from "./services.ts";
-import { type RemoteSession, remoteOf } from "./session.ts";
+import { remoteOf, type WithRemote } from "./session.ts";
 import { rendererPort, Volume } from "./volume.ts";
 
 export const samsung: Platform<SamsungMemory, SamsungSecret> = {
@@ -91,21 +91,22 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
   }
 
   const openRemote = (signal: AbortSignal) =>
-    command(signal, () => unlessSlept(reconnecting.use(signal, { eager: true })));
+    command(signal, () => {
+      // The TV may have left it while this machine slept, and nothing tells that of a TV that answers no ping (3.4).
+      if (reconnecting.current?.hasSlept()) reconnecting.drop();
+      return unlessSlept(reconnecting.use(signal, { eager: true }));
+    });
 
-  async function withRemote<T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>): Promise<T> {
-    const session = await openRemote(signal);
-    try {
-      return await work(session);
-    } catch (error) {
-      // The TV accepted the connection, and still refuses every key (3.4).
-      if (hasCode(error, "pairing_required")) {
-        emit({ type: "facts", facts: { access: "unpaired" } });
-        reconnecting.drop();
-      }
-      throw error;
+  /** The TV accepted the connection, and still refuses what comes over it (3.4). */
+  const noteRefusal = (error: unknown): never => {
+    if (hasCode(error, "pairing_required")) {
+      emit({ type: "facts", facts: { access: "unpaired" } });
+      reconnecting.drop();
     }
-  }
+    throw error;
+  };
+
+  const withRemote: WithRemote = async (signal, work) => work(await openRemote(signal)).catch(noteRefusal);
 
   async function readParts(parts: readonly StatePart[], signal: AbortSignal): Promise<Partial<PlatformState>> {
     const { power, facts, memory } = await rest.info(signal);
@@ -144,9 +145,9 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
           // A TV that is not paired, or not reachable by WebSocket now, is asked for each known app instead.
           const isPaired = target.facts.access === "full";
           const session = isPaired ? await reconnecting.use(signal).catch(nullUnlessAborted(signal)) : null;
-          return apps.list(session, signal);
+          return apps.list(session, signal).catch(noteRefusal);
         }),
-      launch: (id, link, signal) => command(signal, () => apps.launch(id, link, () => openRemote(signal), signal)),
+      launch: (id, link, signal) => command(signal, () => apps.launch(id, link, withRemote, signal)),
       stop: (signal) => command(signal, () => apps.stop(signal)),
     },
     keys: {
@@ -169,7 +170,7 @@ function connectSamsung(target: SamsungTarget, platformHost: PlatformHost, emit:
       longestMs: () => 1_000,
       type: (text, signal) => withRemote(signal, (session) => session.type(text, signal)),
     },
-    power: powerOf(remote, rest, target, emit, openRemote),
+    power: powerOf(remote, rest, target, emit, withRemote),
     playback: {
       does: new Set(["play", "pause", "stop"]),
       // No other command than these comes.

@@ -9,7 +9,7 @@ import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { type AppStatus, appOf, type ListedApp, metaTagOf, readApps } from "./protocol.ts";
 import { falseIfSilent, noSuchApp, type Rest, refused } from "./rest.ts";
 import { knownApps } from "./services.ts";
-import type { RemoteSession } from "./session.ts";
+import type { RemoteSession, WithRemote } from "./session.ts";
 
 /** TVs that list no apps do not answer at all (3.4). */
 const listTimeoutMs = 3_000;
@@ -54,12 +54,7 @@ export class Apps {
     return this.#last === null ? null : this.#app(this.#last, known);
   }
 
-  async launch(
-    id: string,
-    link: DeepLink,
-    open: () => Promise<RemoteSession>,
-    signal: AbortSignal,
-  ): Promise<Confirmed> {
+  async launch(id: string, link: DeepLink, withRemote: WithRemote, signal: AbortSignal): Promise<Confirmed> {
     const listed = this.#target.memory.apps?.find((app) => app.id === id);
     const status = listed?.native ? null : await unlessSlept(this.#rest.app(id, signal));
     // The TV's own apps, whose ids have dots, have no status, and may be installed all the same.
@@ -67,7 +62,7 @@ export class Apps {
     if (status === null && !native) throw noSuchApp(id);
     const metaTag = metaTagOf(link);
     if (native || metaTag !== "") {
-      const answered = await (await open()).launch(id, native, metaTag, signal);
+      const answered = await withRemote(signal, (session) => session.launch(id, native, metaTag, signal));
       if (answered === 404) throw noSuchApp(id);
       if (answered !== null && answered >= 400) throw refused();
     } else await this.#rest.launch(id, signal);

@@ -1,5 +1,5 @@
 /** Power (smart-tvs.md 1.2, 3.3): HTTP is asked first, since opening the WebSocket turns some TVs on. */
-import { hasReason, inStandby } from "../../api/errors.ts";
+import { hasCode, hasReason, inStandby } from "../../api/errors.ts";
 import { unlessSlept } from "../../system/clock.ts";
 import { neverAborted } from "../../system/never-aborted.ts";
 import { sleep, until } from "../../system/sleep.ts";
@@ -7,7 +7,7 @@ import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { powerKey } from "./keys.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { falseIfSilent, type Rest } from "./rest.ts";
-import type { Remote, RemoteSession } from "./session.ts";
+import type { Remote, RemoteSession, WithRemote } from "./session.ts";
 
 /** A shorter press makes a TV of the Frame series show art (3.3). */
 const frameHoldMs = 3_000;
@@ -18,13 +18,12 @@ const wakeBySocketMs = 1_500;
 /** A second press would turn the TV off again. */
 const pressAgainAfterMs = 8_000;
 
-/** `openRemote` opens the WebSocket of a TV that is on. */
 export function powerOf(
   { reconnecting, wake }: Remote,
   rest: Rest,
   target: SamsungTarget,
   emit: Emit<SamsungMemory>,
-  openRemote: (signal: AbortSignal) => Promise<RemoteSession>,
+  withRemote: WithRemote,
 ): PowerControl {
   let pressedAt = Number.NEGATIVE_INFINITY;
   const isOn = async (signal: AbortSignal) => {
@@ -49,17 +48,21 @@ export function powerOf(
           if (await until(isWoken, { timeoutMs, everyMs: 300, signal })) return;
           pressedAt = performance.now();
           // Whether the TV took the key is read from its power.
-          await session.press(powerKey, "Click", signal).catch(unlessClosed);
+          await session.press(powerKey, "Click", signal).catch((error: unknown) => {
+            // What was not sent does not count.
+            if (hasCode(error, "device_unreachable")) pressedAt = Number.NEGATIVE_INFINITY;
+            unlessClosed(error);
+          });
         });
       },
     }),
     async off(signal) {
       if ((await unlessSlept(isOn(signal))) === false) return;
-      const session = await openRemote(signal);
-      // The TV closes the connection as it turns off.
-      await (target.memory.frame ? hold(session, signal) : session.press(powerKey, "Click", signal)).catch(
-        unlessClosed,
-      );
+      await withRemote(signal, (session) => {
+        const pressing = target.memory.frame ? hold(session, signal) : session.press(powerKey, "Click", signal);
+        // The TV closes the connection as it turns off.
+        return pressing.catch(unlessClosed);
+      });
       const isOff = async () => (await isOn(signal).catch(falseIfSilent(signal))) === false;
       const confirmed = await until(isOff, { timeoutMs: powerOffTimeoutMs, everyMs: 300, signal });
       rest.invalidate();

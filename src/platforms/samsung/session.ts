@@ -3,6 +3,7 @@
  * Keys and text are not acknowledged; a refusal follows the first of them.
  */
 import { inStandby, ZapdError } from "../../api/errors.ts";
+import { sleptSince } from "../../system/clock.ts";
 import { neverAborted } from "../../system/never-aborted.ts";
 import { orAborted, sleep, until } from "../../system/sleep.ts";
 import { hungUp } from "../../transport/http-connection.ts";
@@ -71,6 +72,8 @@ class KeyPacer {
 export class RemoteSession extends WebSocketRpc<Json> {
   readonly #first = Promise.withResolvers<Admission>();
   readonly #pacer: KeyPacer;
+  /** Whether this machine has slept since it was opened. */
+  readonly hasSlept = sleptSince();
   #isAccepted = false;
   /** Whether the TV answers pings; `null` before the first. */
   #answersPings: boolean | null = null;
@@ -159,6 +162,7 @@ export class RemoteSession extends WebSocketRpc<Json> {
     try {
       return (await this.sendRequest(event, (line) => line.send(message), within))["data"];
     } catch (error) {
+      this.#requireAccess();
       if (signal.aborted || !this.alive) throw error;
       return null;
     }
@@ -188,6 +192,9 @@ export class RemoteSession extends WebSocketRpc<Json> {
     return answered;
   }
 }
+
+/** Runs a command over the WebSocket of a TV that is on. */
+export type WithRemote = <T>(signal: AbortSignal, work: (session: RemoteSession) => Promise<T>) => Promise<T>;
 
 /** The WebSocket, opened only when it is needed: opening it turns some TVs on (3.4). */
 export interface Remote {

@@ -187,6 +187,7 @@ export class Channel {
       this.#send({ event, from: "host", data: { data: list } });
     }
     if (event === "ed.apps.launch") {
+      if (model.options.traits.refusesLaunches) return this.#refuse();
       const { appId, metaTag } = objectIn(data);
       const isThere = model.launch(String(appId), "channel", typeof metaTag === "string" ? metaTag : "");
       this.#send({ event, from: "host", data: isThere ? model.options.traits.launchStatus : 404 });

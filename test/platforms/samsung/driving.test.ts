@@ -1,10 +1,11 @@
 /** What a set of some year or firmware does otherwise, and what a connection makes of it (smart-tvs.md 3). */
 import { afterAll, describe, expect, test } from "bun:test";
 import net from "node:net";
-import { DeviceError, ZapdError } from "../../../src/api/errors.ts";
+import { closedBeforeSending, DeviceError, ZapdError } from "../../../src/api/errors.ts";
 import { samsung } from "../../../src/platforms/samsung/adapter.ts";
 import { Apps } from "../../../src/platforms/samsung/apps.ts";
 import type { SamsungTarget } from "../../../src/platforms/samsung/memory.ts";
+import { powerOf } from "../../../src/platforms/samsung/power.ts";
 import { appOf, type Info, readInfo } from "../../../src/platforms/samsung/protocol.ts";
 import { parseInfo, type Rest, requireIdentity } from "../../../src/platforms/samsung/rest.ts";
 import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
@@ -589,6 +590,53 @@ describe.concurrent("keys", () => {
   });
 });
 
+test("R14 keys do not go over a connection that has slept with the machine: a TV that answers no ping may have left it", async () => {
+  const one = await line({ traits: { answersPings: false } });
+  const { host, ports } = one.set;
+  const devices: net.Socket[] = [];
+  const relay = net.createServer((client) => {
+    const device = net.connect({ host, port: ports.secure ?? 0 });
+    devices.push(device);
+    client.pipe(device).pipe(client);
+    client.on("close", () => device.destroy());
+  });
+  const { port, stop } = await listening(relay, host);
+  cleanups.push(stop);
+  Object.assign(one.target, { port });
+  one.renew();
+  await press(one, "up");
+  // It leaves them while nobody hears of it.
+  for (const device of devices) device.unpipe().destroy();
+  passed.ms += 60_000;
+  await press(one, "down");
+  await until("both have come", () => taken(one.set).join(" ") === "KEY_UP KEY_DOWN");
+});
+
+test("a power key that was not sent does not count as pressed", async () => {
+  const sent: string[] = [];
+  const failures = [closedBeforeSending()];
+  const session = {
+    async press(code: string) {
+      const error = failures.pop();
+      if (error) throw error;
+      sent.push(code);
+    },
+  };
+  const power = powerOf(
+    {
+      reconnecting: { current: session },
+      wake: (_signal: unknown, work: (one: unknown) => unknown) => work(session),
+    } as never,
+    { info: async () => ({ power: "standby" }) } as never,
+    { memory: {}, facts: { access: "full" } } as never,
+    () => {},
+    () => Promise.reject(new Error("it is off")),
+  );
+  expect((await failure(Promise.resolve(power.on?.(never)))).code).toBe("device_unreachable");
+  for (let round = 0; round < 2; round++) await power.on?.(never);
+  expect(sent).toEqual(["KEY_POWER"]);
+});
+
 describe.concurrent("text", () => {
   test("goes into the open field, and is refused without one", async () => {
     const one = await line({ traits: { announcesFocus: false } });
@@ -643,6 +691,13 @@ describe.concurrent("apps", () => {
     expect((await state(one)).app).toBeNull();
   });
 
+  test("a launch by a client that the TV has accepted and refuses all the same is no launch", async () => {
+    const one = await line({ traits: { refusesLaunches: true } });
+    const error = await failure(Promise.resolve(one.connection.apps?.launch?.("org.tizen.browser", {}, never)));
+    expect(error.code).toBe("pairing_required");
+    expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+  });
+
   test("a launch that the TV refuses fails", async () => {
     const one = await line({ traits: { launchStatus: 500 } });
     const launched = one.connection.apps?.launch?.("111299001912", { content_id: "v=abc" }, never);
@@ -693,6 +748,12 @@ describe.concurrent("power", () => {
     await press(one, "power");
     expect(one.set.state.power).toBe("on");
   }, 60_000);
+
+  test("a TV that refuses the power key does not accept zapd any more", async () => {
+    const one = await line({ traits: { refusesKeys: true } });
+    expect((await failure(press(one, "power-off"))).code).toBe("pairing_required");
+    expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+  });
 
   test("a Frame is turned off by holding the key, and shows no art", async () => {
     const one = await line({ frame: true });
