@@ -1,6 +1,6 @@
 /** Apps: launched with a deep link and seen in the foreground, and closed (smart-tvs.md 2.4). */
 import { ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { sleepCheck, unlessSlept } from "../../system/clock.ts";
 import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
 import { closedAfterwards, WebosError } from "./failures.ts";
@@ -44,12 +44,14 @@ export async function stopApp(registered: RegisteredSession, signal: AbortSignal
   if (state.foregroundId === null) await registered.pointer.press("HOME", signal);
   if (id === null) return null;
   await registered.learnTitleSoon(id, signal);
+  const checkAwake = sleepCheck();
   const isInput = inputOf(id) !== null;
   const startedAt = performance.now();
   const isClosed = () => state.isReportedSince("app", startedAt) && state.app !== id;
   if (!isInput) await registered.command(uris.close, { id }, signal).catch(() => {});
   if (isInput || !(await state.until("app", isClosed, closedTimeoutMs, signal))) {
     if (!isInput && !registered.alive && !state.isOff) throw closedAfterwards();
+    checkAwake();
     await registered.pointer.press("HOME", signal);
     if (!(await state.until("app", isClosed, closedTimeoutMs, signal)))
       throw noEffect("accepted the command, but still shows the app");

@@ -122,6 +122,16 @@ describe("keys, apps and text", () => {
     expect([code, message]).toEqual(["device_error", "closed the connection after it took the command"]);
   });
 
+  test("R14 HOME, for an app that is not closed, is not pressed once the machine has slept", async () => {
+    const asked: string[] = [];
+    const one = await wordedLine({ getForegroundAppInfo: { appId: "netflix" } }, undefined, (word) => {
+      asked.push(word);
+      if (word === "close") passed.ms += 8_000;
+    });
+    expect(await one.connection.apps?.stop?.(never).catch((error) => error.code)).toBe("device_timeout");
+    expect(asked).not.toContain("getPointerInputSocket");
+  });
+
   test("the input keys are those of the TV's inputs", async () => {
     const one = await line();
     const has = (key: Key) => webos.describe(one.target.facts, one.target.memory, true).keys.has(key);
