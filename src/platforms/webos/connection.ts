@@ -231,7 +231,7 @@ export function sessionWith(
     registered = opened;
     const facts = readWhenRegistered(session, hello, target, signal).then(({ inputs, ...learned }) => {
       if (!session.alive) return;
-      state.inputs = inputs ?? [];
+      if (inputs) state.inputs = inputs;
       emit({ type: "facts", ...learned });
     });
     const followFocus = (payload: Payload) => {

@@ -243,6 +243,19 @@ test("a TV that is late to answer the first ping answers pings all the same: one
   expect(pings().length).toBe(2);
 });
 
+test("inputs that were listed are not forgotten where an earlier question for them goes unanswered", async () => {
+  const answers: Record<string, object | Promise<object>> = {
+    getExternalInputList: new Promise<object>(() => {}),
+    getForegroundAppInfo: { appId: "com.webos.app.dock" },
+  };
+  const one = await wordedLine(answers, 800);
+  await state(one);
+  answers["getExternalInputList"] = { devices: [{ id: "DOCK_1", appId: "com.webos.app.dock", label: "Dock" }] };
+  expect(await one.connection.inputs?.list(never)).toEqual([{ id: "DOCK_1", name: "Dock" }]);
+  await Bun.sleep(1_000);
+  expect((await state(one)).input).toBe("DOCK_1");
+});
+
 test("a TV that hangs up at the first button, and at the next one, has read neither", async () => {
   const set = await startDevice(false, (socket, head) => {
     socket.write(opened(head));
