@@ -176,6 +176,7 @@ export class Channel {
   #handleEvent({ event, data, to }: JsonObject): void {
     if (to !== "host") return;
     const model = this.#model;
+    if (model.options.traits.refusesApps) return this.#refuse();
     if (event === "ed.installedApp.get" && model.options.traits.listsApps) {
       const list = APPS.map(({ id, name, type = 2 }) => ({
         appId: id,
@@ -187,7 +188,6 @@ export class Channel {
       this.#send({ event, from: "host", data: { data: list } });
     }
     if (event === "ed.apps.launch") {
-      if (model.options.traits.refusesLaunches) return this.#refuse();
       const { appId, metaTag } = objectIn(data);
       const isThere = model.launch(String(appId), "channel", typeof metaTag === "string" ? metaTag : "");
       this.#send({ event, from: "host", data: isThere ? model.options.traits.launchStatus : 404 });

@@ -73,8 +73,8 @@ class Traits {
   newTokens = false;
   /** Admits a client and refuses it after the first key: some Frames of 2020. */
   refusesKeys = false;
-  /** The same, at the launch of an app. */
-  refusesLaunches = false;
+  /** The same, where it is asked for its apps, or to launch one. */
+  refusesApps = false;
   /** Answers each key with an error (tavicu/homebridge-samsung-tizen#225), or the connection itself. */
   knowsNoKeys: boolean | "from the start" = false;
   /** The status with which it answers the launch of an app that it has; no source names another one. */

@@ -691,11 +691,16 @@ describe.concurrent("apps", () => {
     expect((await state(one)).app).toBeNull();
   });
 
-  test("a launch by a client that the TV has accepted and refuses all the same is no launch", async () => {
-    const one = await line({ traits: { refusesLaunches: true } });
-    const error = await failure(Promise.resolve(one.connection.apps?.launch?.("org.tizen.browser", {}, never)));
-    expect(error.code).toBe("pairing_required");
-    expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+  test("a TV that accepts zapd and refuses it all the same launches and lists nothing", async () => {
+    const launch = ({ connection }: Line) => connection.apps?.launch?.("org.tizen.browser", {}, never);
+    const list = ({ connection }: Line) => connection.apps?.list?.(never);
+    for (const work of [launch, list]) {
+      const one = await line({ traits: { refusesApps: true } });
+      expect((await failure(Promise.resolve<unknown>(work(one)))).code).toBe("pairing_required");
+      expect(one.told.learned.at(-1)).toEqual({ access: "unpaired" });
+      // As of any TV that is not paired.
+      expect((await list(one))?.map(({ id }) => id)).toContain("netflix");
+    }
   });
 
   test("a launch that the TV refuses fails", async () => {
