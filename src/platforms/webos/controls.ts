@@ -139,7 +139,7 @@ async function play(
 }
 
 /** The error of a TV that lacks a function or fails at it. Rethrows a refusal and a timeout. */
-function unsupportedOrThrow(error: unknown): WebosError {
+export function unsupportedOrThrow(error: unknown): WebosError {
   if (error instanceof WebosError && error.code !== "device_refused") return error;
   throw error;
 }

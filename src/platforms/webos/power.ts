@@ -7,6 +7,7 @@ import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { type RegisteredSession, readyForCommand } from "./connection.ts";
+import { unsupportedOrThrow } from "./controls.ts";
 import { asUnsupportedKey, WebosError } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { screenOn, uris } from "./protocol.ts";
@@ -106,11 +107,14 @@ async function turnOff(
 
 async function turnScreenOn(registered: RegisteredSession, signal: AbortSignal): Promise<void> {
   if (registered.state.isScreenOn) return;
+  const failures: unknown[] = [];
   for (const uri of screenOn) {
-    const done = await registered.command(uri, { standbyMode: "active" }, signal).then(
-      () => true,
-      () => false,
-    );
-    if (done) return;
+    try {
+      return await registered.command(uri, { standbyMode: "active" }, signal);
+    } catch (error) {
+      failures.push(error);
+    }
   }
+  // A TV whose screen is on by now fails, too (2.5).
+  for (const failure of failures) unsupportedOrThrow(failure);
 }

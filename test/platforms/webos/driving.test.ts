@@ -241,6 +241,12 @@ describe("power", () => {
     expect(buttons).toEqual(["type:button\nname:POWER\n\n"]);
   });
 
+  test("a screen that the TV refuses to turn on is not said to be on", async () => {
+    const refused = { returnValue: false, errorText: "401 insufficient permissions" };
+    const one = await wordedLine({ getPowerState: { state: "Screen Off" }, turnOnScreen: refused });
+    expect((await failure(Promise.resolve(one.connection.power?.on?.(never)))).code).toBe("device_refused");
+  });
+
   test("a button that the TV does not read, which has answered before, is not confirmed", async () => {
     const one = await line();
     await press(one, "up");
