@@ -38,7 +38,11 @@ export class KeyboardField {
     this.#typed = { window: id, text: whole, at: performance.now() };
     if (this.#isReadable.get(id) === false) return;
     const isShown = async () => (await readLabel(device, id, signal)) === whole;
-    this.#isReadable.set(id, await until(isShown, { everyMs: pollEveryMs, timeoutMs: shownWithinMs, signal }));
+    try {
+      this.#isReadable.set(id, await until(isShown, { everyMs: pollEveryMs, timeoutMs: shownWithinMs, signal }));
+    } catch {
+      // It is typed, whether or not a busy Kodi can say what it shows: a failure would have it typed twice.
+    }
   }
 
   async #content(device: KodiDevice, id: number, signal: AbortSignal): Promise<string> {

@@ -231,6 +231,29 @@ test("the keyboard of the system takes text as Kodi's own does", async () => {
   expect(set.asked).toContain("Input.SendText");
 });
 
+test("typed text is typed, though a busy Kodi does not say right afterwards what its field shows", async () => {
+  const texts: string[] = [];
+  const field = "Control.GetLabel(312).index(1)";
+  let isBusy = false;
+  const { connection } = await connect({
+    "GUI.GetProperties": () => ({ currentwindow: { id: 10_103, label: "" } }),
+    "XBMC.GetInfoLabels": ({ labels }) => {
+      const names = { "System.FriendlyName": "Den", "Network.MacAddress": "02:00:5e:00:53:21" };
+      if (!(labels as string[]).includes(field)) return names;
+      return isBusy ? { code: -32_603 } : { [field]: texts.at(-1) ?? "" };
+    },
+    "Input.SendText": ({ text }) => {
+      texts.push(String(text));
+      isBusy = texts.length === 1;
+      return "OK";
+    },
+  });
+  await connection.text?.type("Du", never);
+  isBusy = false;
+  await connection.text?.type("ne", never);
+  expect(texts).toEqual(["Du", "Dune"]);
+});
+
 test("what cannot be made a number or a text is an answer like any other", async () => {
   const code = { toString: 1, valueOf: 1 };
   const { connection, sighting } = await connect({
