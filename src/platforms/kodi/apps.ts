@@ -98,7 +98,7 @@ async function runAddon(
   const isShown = async () =>
     (await folderOf(device, signal)) === addonid ||
     addonOf((await readPlayer(device, signal))?.path ?? null) === addonid;
-  if (await until(isShown, { timeoutMs: launchTimeoutMs, signal })) return true;
+  if (await shows(isShown, launchTimeoutMs, signal)) return true;
   await blameDialog(device, signal);
   return false;
 }
@@ -119,12 +119,11 @@ async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal
     signal,
   );
   const addon = addonOf(parameters);
-  if (addon !== null)
-    return until(async () => (await folderOf(device, signal)) === addon, { timeoutMs: launchTimeoutMs, signal });
+  if (addon !== null) return shows(async () => (await folderOf(device, signal)) === addon, launchTimeoutMs, signal);
   const isOther = async () => (await windowOf(device, signal)).id !== before.id;
-  if (before.id === homeWindow) return until(isOther, { timeoutMs: launchTimeoutMs, signal });
+  if (before.id === homeWindow) return shows(isOther, launchTimeoutMs, signal);
   // Where the window stays the same, it may be the one that was asked for.
-  return (await until(isOther, { timeoutMs: windowTimeoutMs, signal })) || null;
+  return (await shows(isOther, windowTimeoutMs, signal)) || null;
 }
 
 /** The channels are read first, as an unknown channel without a tuner crashes Kodi 20.1. */
@@ -169,15 +168,20 @@ async function open(
     const window = await windowOf(device, signal);
     return window.id !== busyWindow && isDialog(window);
   };
-  if (await until(started, { timeoutMs: launchTimeoutMs, signal })) {
+  if (await shows(started, launchTimeoutMs, signal)) {
     if (!begun) throw dialogOpen(await windowOf(device, signal));
     // A file that cannot be fetched plays for a moment, until a dialog says so.
-    if (await until(async () => !(await isPlaying()), { timeoutMs: 400, signal })) {
+    if (await shows(async () => !(await isPlaying()), 400, signal)) {
       throw new ZapdError("device_refused", "started to play it and stopped at once: it cannot play this item");
     }
     return true;
   }
   return false;
+}
+
+/** Polls for the effect of a launch: a Kodi that is too busy with it to answer has taken it all the same. */
+function shows(holds: () => Promise<boolean>, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+  return until(() => holds().catch(() => false), { timeoutMs, signal });
 }
 
 /** Stops what plays, pictures too; where nothing plays, leaves the folder of an add-on. Returns the add-on that was left. */

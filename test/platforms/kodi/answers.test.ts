@@ -254,6 +254,28 @@ test("typed text is typed, though a busy Kodi does not say right afterwards what
   expect(texts).toEqual(["Du", "Dune"]);
 });
 
+test("what a Kodi has launched, and is too busy with to answer once, is launched", async () => {
+  let isBusy = false;
+  let launches = 0;
+  const { connection } = await connect({
+    "Addons.GetAddonDetails": () => ({ addon: { enabled: true, name: "Music" } }),
+    "Addons.ExecuteAddon": () => {
+      launches++;
+      isBusy = true;
+      return "OK";
+    },
+    "XBMC.GetInfoLabels": ({ labels }) => {
+      const names = { "System.FriendlyName": "Den", "Network.MacAddress": "02:00:5e:00:53:21" };
+      if (!(labels as string[]).includes("Container.PluginName")) return names;
+      if (!isBusy) return { "Container.PluginName": launches > 0 ? "plugin.audio.music" : "" };
+      isBusy = false;
+      return { code: -32_603 };
+    },
+  });
+  expect(await has(connection.apps?.launch)("plugin.audio.music", {}, never)).toBe(true);
+  expect(launches).toBe(1);
+});
+
 test("what cannot be made a number or a text is an answer like any other", async () => {
   const code = { toString: 1, valueOf: 1 };
   const { connection, sighting } = await connect({
