@@ -117,6 +117,8 @@ class FilePlayback {
   #initial: InitialPlayback | null = null;
   /** Whether the device reports playback. Where it does not, only its app and its power tell of the end. */
   #reportsPlayback = false;
+  /** Whether it has reported more than that it loads the file, which may yet fail. */
+  #hasPlayed = false;
   /** Whether the device reports playback, took the address, and did not report this file. */
   #isUnconfirmed = false;
   /** Whether another caller of the daemon has played something else there. */
@@ -141,7 +143,8 @@ class FilePlayback {
     try {
       const called = await call(this.#context, "playMedia", { id, body, signal: this.#signal });
       this.#isUnconfirmed = called.data.confirmed === false;
-      this.#reportsPlayback = called.data.confirmed === true;
+      this.#hasPlayed = called.data.confirmed === true;
+      this.#reportsPlayback = this.#hasPlayed;
       this.#context.reportDone(called);
     } catch (error) {
       if (this.#signal.aborted) return this.#stopInterrupted();
@@ -215,11 +218,14 @@ class FilePlayback {
     }
     this.#endSeenAt ??= now;
     if (now - Math.max(this.#endSeenAt, lastUsedAt) < endConfirmedAfterMs[why]) return undefined;
+    const isStopped = why === "stopped" && !this.#isReplaced && !isPowerOff(this.#state.power);
+    if (isStopped && this.#reportsPlayback && !this.#hasPlayed) throw this.#notPlayedError();
     return `${this.#file.name} has ended on ${name}`;
   }
 
   #noteInitial({ app, playback }: State, askedMs: number): void {
     this.#reportsPlayback ||= playback !== null && playback.status !== "stopped";
+    this.#hasPlayed ||= playback?.status === "playing" || playback?.status === "paused";
     if (
       !this.#reportsPlayback &&
       !this.#isUnconfirmed &&

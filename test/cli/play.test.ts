@@ -1,9 +1,11 @@
 /** `zapd play FILE`: a file of this machine, served by the command itself to one set, and as long as that plays it. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { appendFileSync, chmodSync, renameSync, truncateSync, unlinkSync, writeFileSync } from "node:fs";
 import net from "node:net";
 import { join } from "node:path";
+import { createDlnaSimulator, type DlnaSimulator } from "../../src/simulators/dlna.ts";
 import type { KodiSimulator } from "../../src/simulators/kodi.ts";
 import type { RokuSimulator } from "../../src/simulators/roku.ts";
 import { mediaTypeOf } from "../../src/system/media-types.ts";
@@ -36,7 +38,7 @@ beforeEach(async () => {
   await daemon.api("PATCH", "/config", { "daemon.default_device": "Cinema" });
 });
 
-async function add(set: KodiSimulator | RokuSimulator, name: string): Promise<void> {
+async function add(set: KodiSimulator | RokuSimulator | DlnaSimulator, name: string): Promise<void> {
   const { status, body } = await daemon.api("POST", "/devices", { host: "127.0.0.1", port: set.port, name });
   expect([status, body.error]).toEqual([200, undefined]);
 }
@@ -300,6 +302,28 @@ describe("it ends", () => {
       "zapd: Attic requested film.mp4, but does not play it.\n      It may not support this kind of file: try another format\n",
     ]);
     expect(played.documents()).toBe(1);
+  }, 60_000);
+
+  test("when the set only loads it, and then stops", async () => {
+    // At the same address the two would be one device.
+    await daemon.api("DELETE", "/devices/Cinema");
+    const name = "Attic";
+    const attic = createDlnaSimulator({ name, uuid: randomUUID(), ssdp: false });
+    await attic.start();
+    try {
+      await add(attic, name);
+      const played = play(file("stalled.mp4"), "-d", name, "--json");
+      await get(await played.url());
+      // It follows the events by then.
+      await Bun.sleep(2_000);
+      attic.endMedia();
+      expect([await played.ended, played.said().split("\n")[0]]).toEqual([
+        5,
+        "zapd: Attic requested stalled.mp4, but does not play it.",
+      ]);
+    } finally {
+      await attic.stop();
+    }
   }, 60_000);
 
   test("not when the device becomes a part of another", async () => {
