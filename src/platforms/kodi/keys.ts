@@ -46,7 +46,7 @@ const setPlaying =
     const speed = isJson(result) ? result["speed"] : undefined;
     if (play === "toggle" || typeof speed !== "number" || (speed !== 0) === play) return;
     // The answer may hold the speed from before.
-    const isSet = async () => ((await readPlayer(device, signal))?.speed !== 0) === play;
+    const isSet = async () => (((await readPlayer(device, signal))?.speed ?? 0) !== 0) === play;
     if (!(await until(isSet, { timeoutMs: 2_000, signal })))
       throw noEffect(`accepted the key, but ${play ? "does not play" : "continues to play"}`);
   };

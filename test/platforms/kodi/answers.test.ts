@@ -276,6 +276,23 @@ test("what a Kodi has launched, and is too busy with to answer once, is launched
   expect(launches).toBe(1);
 });
 
+test("what has ended while it was told to play or to pause does not play, and does not go on", async () => {
+  let players = [{ playerid: 1, type: "video" }];
+  let speed = 0;
+  const { connection } = await connect({
+    "Player.GetActivePlayers": () => players,
+    "Player.GetProperties": () => ({ speed }),
+    "Player.PlayPause": () => {
+      players = [];
+      return { speed };
+    },
+  });
+  expect(await failureOf(has(connection.keys).press("play", never))).toMatch(/does not play$/);
+  players = [{ playerid: 1, type: "video" }];
+  speed = 1;
+  await connection.keys?.press("pause", never);
+});
+
 test("what cannot be made a number or a text is an answer like any other", async () => {
   const code = { toString: 1, valueOf: 1 };
   const { connection, sighting } = await connect({
