@@ -40,7 +40,8 @@ async function serve(context: Context): Promise<void> {
     api: { ...createClient(api), installPackage: createClient(upload).installPackage },
     follow: (signal) => createStream({ ...api, resumed: true }, "events", { signal }),
     explain: (error) => explained(error, context),
-    openPackage: packageAt,
+    // The agent may be in another folder than zapd: a failure then shows where it looked.
+    openPackage: (path) => packageAt(resolve(path)),
   });
 }
 

@@ -1,7 +1,7 @@
 /** MCP over HTTP and over stdio, used by the clients of the protocol's own SDK. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { tools } from "../../src/mcp/tools.ts";
 import { createAndroidTvSimulator } from "../../src/simulators/androidtv.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
@@ -368,3 +368,10 @@ test("over stdio, without a daemon, the error says how to start one", async () =
     await agent.close();
   }
 });
+
+test("over stdio, a path that leads nowhere is told in full", () =>
+  withAgent("the second edition over stdio", async (agent) => {
+    const answer = await agent.call("dev_install", { device: "Kitchen", path: "./no-such-app" });
+    expect(answer).toMatchObject({ isError: true, structuredContent: { code: "invalid_archive" } });
+    expect(answer.structuredContent.message).toBe(`${resolve("no-such-app")} does not exist`);
+  }));
