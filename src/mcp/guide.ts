@@ -1,7 +1,7 @@
 /** What an agent should know before it drives the devices of a house: `zapd://guide.md`, and a short form for the handshake. */
 
 export const instructions =
-  "zapd drives the TVs and media players of this house. list_devices has the names of the devices; without `device` a tool uses the default one. Report only what was read: `confirmed` true means that the device shows the effect, false that it does not show it yet, null that nobody can know. Before you say what is on, call get_state. A failure has a code, a message and a hint that says what to do; pairing, renaming and settings are left to a person. More: zapd://guide.md";
+  "zapd drives the TVs and media players of this house. list_devices has the names of the devices; without `device` a tool uses the default one. Report only what was read: `confirmed` true means that the device shows the effect, false that it does not show it yet, null that the device does not tell: compare `before` with `after`. Before you say what is on, call get_state. A failure has a code, a message and a hint that says what to do; pairing, renaming and settings are left to a person. More: zapd://guide.md";
 
 export const guide = `# zapd, for agents
 
@@ -13,7 +13,7 @@ zapd is one daemon that knows every TV and media player in the house. It has few
 3. Every command answers with \`confirmed\`, \`before\` and \`after\`. Tell the person accordingly:
    - \`true\`: the device shows the effect;
    - \`false\`: it accepted the command, but does not show the effect yet. Check with \`wait_for\`;
-   - \`null\`: nobody can know. Say so; do not say that it is done.
+   - \`null\`: the device does not tell. Compare \`before\` with \`after\`, as for a volume step; where they show nothing, do not say that it is done.
 4. \`null\` in a state is "unknown", not "none". \`app: null\` is the home screen, or an app that the device does not report.
 5. In menus, look (\`get_screenshot\`, \`get_state\`) instead of counting key presses.
 6. The tools wait for slow effects themselves: \`wait_for\`, \`wait_ms\`, waking a device. Do not call them in a loop.

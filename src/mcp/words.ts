@@ -23,7 +23,7 @@ export function outcome(done: string, confirmed: boolean | null, { name }: Devic
   const seen = {
     true: "The device shows it",
     false: "The device accepted the command, but does not show the effect yet",
-    null: "Whether the command had its effect cannot be read from the device",
+    null: "The device does not tell whether the command had its effect",
   }[`${confirmed}`];
   const now = after ? ` Now: ${name} ${stateWords(after)}.` : " Its state was not read afterwards.";
   return printable(`${done}. ${seen}.${now}`);

@@ -75,7 +75,7 @@ describe.concurrent("the same wish", () => {
     const keys = { keys: ["home", "down"], delay_ms: 0, wait_ms: 20_000 };
     const pressed = await agent.call("press_keys", { device: "Workroom", ...keys });
     expect(pressed.structuredContent).toMatchObject({ sent: 2, confirmed: null, after: { power: "on" } });
-    expect(pressed.content[0]?.text).toContain("cannot be read from the device");
+    expect(pressed.content[0]?.text).toContain("does not tell whether the command had its effect");
   });
 
   test("to a set that is not paired: nothing is done, and the answer says how to pair", async () => {
