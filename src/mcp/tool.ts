@@ -103,12 +103,16 @@ export function tool<Input extends z.ZodRawShape>(definition: Definition<Input>)
   };
 }
 
+/** As in a body of the API; far deeper ones, which only stdio lets through, overflow the stack. */
+const maxLevels = 32;
+
 /** A model in strict mode sends `null` for every argument that it leaves out, and no argument has a meaning for `null`. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
+function withoutNulls(value: unknown, levels = maxLevels): unknown {
+  if (levels < 0) throw new ZapdError("invalid_payload", `The arguments are nested deeper than ${maxLevels} levels`);
+  if (Array.isArray(value)) return value.map((one) => withoutNulls(one, levels - 1));
   if (!isObject(value)) return value;
   const given = Object.entries(value).filter(([, one]) => one !== null);
-  return Object.fromEntries(given.map(([name, one]) => [name, withoutNulls(one)]));
+  return Object.fromEntries(given.map(([name, one]) => [name, withoutNulls(one, levels - 1)]));
 }
 
 export const device = z
@@ -133,7 +137,7 @@ export const readBack = {
     .boolean()
     .nullable()
     .describe(
-      "true: the device shows the effect; false: it accepted the command, but does not show the effect yet; null: it cannot be known",
+      "true: the device shows the effect; false: it accepted the command, but does not show the effect yet; null: the device does not tell",
     ),
   before: State.nullable().describe("The state before; null where the device did not report it"),
   after: State.nullable().describe("The state afterwards, read back from the device; null where it did not report it"),

@@ -14,7 +14,7 @@ import { App, Device, KeyName, type KeyOrText, State, showsVolume } from "../api
 import { powers, statusAfter } from "../platforms/platform.ts";
 import { printable } from "../system/printable.ts";
 import { sleep } from "../system/sleep.ts";
-import { pluralize } from "../system/text.ts";
+import { pluralize, withHint } from "../system/text.ts";
 import { pollMs, readState, readStates, readUntil } from "./state.ts";
 import {
   type Done,
@@ -392,7 +392,7 @@ async function groupPower(context: ToolContext, group: string, on: boolean, time
   );
   const confirmed = combine(read.map((one) => one.confirmed));
   const lines = read.map(({ device, error, confirmed, after }) => {
-    if (error) return `${device.name}: ${error.message}`;
+    if (error) return `${device.name}: ${withHint(error.message, error.hint)}`;
     const word =
       confirmed === null
         ? "accepted the command; its power cannot be read"
@@ -518,7 +518,7 @@ const devInstall = tool({
   name: "dev_install",
   title: "Sideload a package",
   description:
-    "Installs a package on a developer device: a ZIP or a folder on this machine, by its path. It replaces the installed package. Returns the first lines of its console. Available only over stdio (`zapd mcp`).",
+    "Installs a package on a developer device: a ZIP or a folder on this machine, by its full path. It replaces the installed package. Returns the first lines of its console. Available only over stdio (`zapd mcp`).",
   hints: ["destructive"],
   input: { device, path: z.string().min(1).max(4_096).describe("The path of the ZIP or folder"), wait_ms: waitMs },
   output: {
@@ -611,7 +611,7 @@ const devLogs = tool({
     const lines = read.lines.slice(-maxLogLines);
     const { device, dropped } = read;
     const left_out = read.lines.length - lines.length;
-    const none = `${device.name} has printed ${match === undefined ? "nothing" : `no line with "${match}"`} since zapd attached to its console.`;
+    const none = `${device.name} has printed ${match === undefined ? "nothing" : `no line with "${match}"`} since ${cursor === undefined ? "zapd attached to its console" : "the previous answer"}.`;
     return {
       data: { device, lines, cursor: read.cursor, ...(dropped > 0 && { dropped }), attached: true, left_out },
       text: lines.length > 0 ? lines.map(printable).join("\n") : printable(none),
@@ -676,7 +676,7 @@ const runScene = tool({
     const confirmed = result.failed > 0 ? false : seen.length === 0 ? null : combine(seen);
     const lines = result.steps.map(({ at, does, status, confirmed, error }) => {
       const how = status === "did" && confirmed !== null ? (confirmed ? ", seen" : ", not seen yet") : "";
-      return `${at} ${does}: ${status}${how}${error ? ` (${error.message})` : ""}`;
+      return `${at} ${does}: ${status}${how}${error ? ` (${withHint(error.message, error.hint)})` : ""}`;
     });
     return {
       data: { ...result, devices, confirmed, before: only?.before ?? null, after: only?.after ?? null },

@@ -320,6 +320,53 @@ test("a wrong value is refused with the allowed ones", async () => {
   expect(await refusalOf("get_state", { device: "" })).toContain("device must have at least 1 character");
 });
 
+test("arguments that are nested far too deep are refused as that", async () => {
+  const depth = 50_000;
+  for (const [open, close] of [
+    ["[", "]"],
+    ['{"then":', "}"],
+  ] as const) {
+    const args = JSON.parse(`{"device":${open.repeat(depth)}1${close.repeat(depth)}}`);
+    await expect(runPaired(named("get_state"), args, callingWith({} as Client))).rejects.toMatchObject({
+      code: "invalid_payload",
+      message: "The arguments are nested deeper than 32 levels",
+    });
+  }
+});
+
+test("without new lines the console is not said to have printed nothing at all", async () => {
+  const readLogs = async () => ({ device: { name: "Den" }, lines: [], cursor: "a.9" });
+  const textOf = async (args: object) => {
+    const api = { readLogs } as unknown as Client;
+    const done = await runPaired(named("dev_logs"), { wait_ms: 0, ...args }, callingWith(api));
+    return "text" in done && done.text;
+  };
+  expect(await textOf({})).toBe("Den has printed nothing since zapd attached to its console.");
+  expect(await textOf({ cursor: "a.9" })).toBe("Den has printed nothing since the previous answer.");
+  expect(await textOf({ cursor: "a.9", match: "oops" })).toBe(
+    'Den has printed no line with "oops" since the previous answer.',
+  );
+});
+
+test("the sentence about a scene or a group has the hint of each failure, for clients that read nothing else", async () => {
+  const device = { id: "1", name: "Den", labels: [] };
+  const error = { code: "app_not_found", message: "Den has no such app", hint: "Did you mean Netflix?" };
+  const step = { at: "1", does: "launch netflx", status: "failed", confirmed: null, error, devices: [] };
+  const api = {
+    listDevices: async () => [device],
+    getState: async () => ({ device, state: { power: "on", app: null, volume: null } }),
+    pressKeyOfGroup: async () => ({ results: [{ device, ok: false, error }] }),
+    runSteps: async () => ({ outcome: "stopped", failed: 1, steps: [step] }),
+  } as unknown as Client;
+  for (const [tool, args] of [
+    ["set_power", { device: "all", on: true }],
+    ["run_scene", { steps: [{ launch: "netflx" }] }],
+  ] as const)
+    expect(await runPaired(named(tool), { wait_ms: 1, ...args }, callingWith(api))).toMatchObject({
+      text: expect.stringContaining("Den has no such app. Did you mean Netflix?"),
+    });
+});
+
 test("no schema has a format or names of properties, for which Gemini refuses every tool", () => {
   expect(JSON.stringify(listed)).not.toMatch(/"(format|propertyNames)":/);
   expect(JSON.stringify(listed)).toContain('"additionalProperties":{"type":"string"');
