@@ -169,7 +169,7 @@ export const codes = {
     ...missing,
     when: "The call is for `default`, and there is no default device",
     message: "No default device is set",
-    hint: "Choose one: zapd default NAME",
+    hint: "Name a device, or choose a default: zapd default NAME",
   },
   app_not_found: {
     ...missing,

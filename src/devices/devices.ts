@@ -390,7 +390,7 @@ export class Devices {
     throw new ZapdError(
       "default_device_missing",
       wanted === "" ? "No default device is set" : `The default device, ${JSON.stringify(wanted)}, is not known`,
-      { hint: registry.records.length === 0 ? noDevicesHint : "Choose one: zapd default NAME" },
+      { hint: registry.records.length === 0 ? noDevicesHint : "Name a device, or choose a default: zapd default NAME" },
     );
   }
 }
