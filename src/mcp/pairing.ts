@@ -48,6 +48,9 @@ export async function runPaired(tool: Tool, args: unknown, context: ToolContext)
       await api.cancelPairing({ id, signal }).catch(() => {});
       throw error;
     }
+    // Nobody types the code any more once the client has given up the call, as many do after a minute.
+    const cancel = () => void api.cancelPairing({ id }).catch(() => {});
+    if (context.waitsForAnswer) signal.addEventListener("abort", cancel, { once: true });
     return askCode(questionOf(begun));
   }
 }

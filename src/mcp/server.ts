@@ -88,6 +88,7 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
       openPackage,
       answerTo: (question) => answerIn(inputResponses?.[question], question),
       canAsk: canAsk(declared),
+      waitsForAnswer: envelope === undefined,
     };
     const end = reportProgress(context.mcpReq);
     try {

@@ -33,6 +33,8 @@ export interface ToolContext {
   answerTo(question: string): string | boolean | null | undefined;
   /** Whether the client can show questions. */
   readonly canAsk: boolean;
+  /** Whether the call goes on while the person answers, as in the protocols before 2026-07-28. */
+  readonly waitsForAnswer?: boolean;
 }
 
 export interface Picture {

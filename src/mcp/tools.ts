@@ -445,7 +445,7 @@ const controlPlayback = tool({
           ({ playback }: State) =>
             statuses.includes(playback?.status ?? "stopped"),
       }),
-      describe: ({ device }) => `The player of ${device.name} was told to ${body.do}`,
+      describe: ({ device }) => `The player of ${device.name} accepted ${body.do}`,
     });
   },
 });

@@ -166,6 +166,17 @@ test("a set that shows a code is paired during the call, where the person can be
   ]);
 });
 
+test("a call that is given up while the person is asked for the code ends the pairing, and one that has ended does not", async () => {
+  for (const waitsForAnswer of [true, false]) {
+    const { calls, ask } = setWithCode("code");
+    const call = new AbortController();
+    const asked = await ask("set_volume", { level: 5, wait_ms: 1 }, { signal: call.signal, waitsForAnswer });
+    expect(asked).toMatchObject({ ask: { key: "pin" } });
+    call.abort();
+    expect(calls).toEqual(["volume", "pair {}", ...(waitsForAnswer ? ["cancel"] : [])]);
+  }
+});
+
 test("no question for a tool that only reads, for a prompt at the set, a second time, or where the client cannot ask", async () => {
   const code = setWithCode("code");
   const required = { code: "pairing_required" };
@@ -304,6 +315,16 @@ test("text and select are one call: neither is sent alone", async () => {
     text: expect.stringMatching(/ Its state was not read afterwards\.$/),
   });
   expect(sent).toEqual([{ key: "literal:ab" }, { keys: ["literal:ab", "select"] }, { key: "literal:ab" }]);
+});
+
+test("a command to the player is told by its word", async () => {
+  const device = { name: "Den" };
+  const api = {
+    getState: async () => ({ device, state: { power: "on", app: null, volume: null } }),
+    controlPlayback: async () => ({ device, confirmed: null }),
+  } as unknown as Client;
+  const done = await runPaired(named("control_playback"), { do: "next", wait_ms: 1 }, callingWith(api));
+  expect(done).toMatchObject({ text: expect.stringMatching(/^The player of Den accepted next\. /) });
 });
 
 test("a wrong value is refused with the allowed ones", async () => {
