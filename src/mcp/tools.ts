@@ -557,7 +557,8 @@ const devInstall = tool({
         shows: () => (state) => state.app?.type === "dev",
         describe: ({ package: made, device }) => `${device.name} installed ${made.name} ${made.version}`,
       });
-      return { ...done, data: { ...done.data, log } };
+      const text = [done.text, ...(log ?? []).map(printable)].join("\n");
+      return { text, data: { ...done.data, log } };
     } finally {
       await opened.dispose();
     }

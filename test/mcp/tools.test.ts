@@ -288,7 +288,9 @@ test("an installation answers with the first lines of its own package, or null w
   const install = () =>
     runPaired(named("dev_install"), { path: "app.zip", wait_ms: 50 }, { ...callingWith(api), openPackage });
   const first = Array.from({ length: 40 }, (_, n) => `new ${n}`);
-  expect(await install()).toMatchObject({ data: { log: first } });
+  // Also in the text, for clients that read nothing else.
+  const text = expect.stringMatching(/^Den installed App 1\..*\nnew 0\nnew 1\n/);
+  expect(await install()).toMatchObject({ data: { log: first }, text });
   canRead = false;
   expect(await install()).toMatchObject({ data: { log: null } });
 });
