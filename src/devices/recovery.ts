@@ -28,6 +28,8 @@ const onAfterAnswerMs = 15_000;
 /** After this many searches in vain, there is a pause before each further one. */
 const searchesWithoutPause = 3;
 const searchPauseMs = { command: 5_000, read: 30_000, poll: 120_000 } as const;
+/** How often one that is being woken is searched for: it may come up at another address. */
+const wakingSearchMs = 10_000;
 
 export class Recovery {
   readonly #deps: RecoveryDependencies;
@@ -129,12 +131,34 @@ export class Recovery {
     this.#observe({ power: "on" }, "command", endpoint);
   }
 
-  /** Turns it on, and waits until it reports that it is on. */
+  /** Turns it on, and waits until it reports that it is on. Where it comes up at another address, it is turned on there. */
   async turnOn(
     connection: Connection,
     signal: AbortSignal,
     waking: WakeOptions = { isSilent: false, timeoutMs: wakeTimeoutMs },
   ): Promise<void> {
+    const endpoint = this.#endpoint;
+    const { record } = endpoint;
+    const moved = new AbortController();
+    const check = () => {
+      if (!isSameAddress(endpoint.record, record)) moved.abort(new ZapdError("device_error", "was found elsewhere"));
+    };
+    this.#searches.add(check);
+    const either = AbortSignal.any([signal, moved.signal]);
+    const timer = setInterval(() => void this.searchElsewhere(record, "command", either), wakingSearchMs);
+    try {
+      return await this.#turnOnHere(connection, either, waking);
+    } catch (error) {
+      const isGone = hasReason(error, "wrong_device") && (await this.searchElsewhere(record, "command", signal));
+      if (signal.aborted || !(isGone || moved.signal.aborted)) throw error;
+    } finally {
+      clearInterval(timer);
+      this.#searches.delete(check);
+    }
+    return this.turnOn(endpoint.connection, signal, waking);
+  }
+
+  async #turnOnHere(connection: Connection, signal: AbortSignal, waking: WakeOptions): Promise<void> {
     const { platformHost } = this.#deps;
     const { presence, platform, record } = this.#endpoint;
     const { host, ports, name, standing } = record;

@@ -1,12 +1,13 @@
 /** Off is a state, and a command to a device that is asleep wakes it. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DeviceError, inStandby, pairingRequired, ZapdError } from "../../src/api/errors.ts";
+import { DeviceError, inStandby, pairingRequired, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { Registry } from "../../src/devices/registry.ts";
 import type { WakeOptions } from "../../src/devices/wake.ts";
+import { sleep } from "../../src/system/sleep.ts";
 import { failureOf } from "../support/failure.ts";
-import { neverOff } from "../support/fake-platform.ts";
+import { neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
 import { type House, neverAborted, openHouse } from "./harness.ts";
@@ -304,6 +305,34 @@ describe("a command to a device that is asleep", () => {
       searches.push(house.searches());
     }
     expect(searches).toEqual([1, 1]);
+  });
+
+  test("one that is found at another address while it is woken is turned on there, also where another device has its old one", async () => {
+    await fallAsleep();
+    const moves = async (host: string) => {
+      const address = { host, port: 9 };
+      await house.registry.merge({ platform: "fake", sighting: sightingOf("1"), address });
+      house.devices.endpointOf(tv).recovery.foundAgain();
+    };
+    const isThere = async () => {
+      house.set.failure = undefined;
+    };
+    wakes = async (_waking, signal) => {
+      wakes = isThere;
+      await moves("192.0.2.2");
+      await sleep(5_000, signal);
+    };
+    await press("power-on");
+    expect(house.connected.map(({ target }) => target.host)).toEqual(["192.0.2.1", "192.0.2.2"]);
+    await fallAsleep();
+    wakes = async () => {
+      wakes = isThere;
+      await moves("192.0.2.3");
+      throw wrongDevice("192.0.2.2");
+    };
+    await press("home");
+    expect(house.set.done).toEqual(["called silent 30", "called silent 30", "home"]);
+    expect(house.connected.at(-1)?.target.host).toBe("192.0.2.3");
   });
 
   test("R14 that the machine slept through before it was woken, or while it was, does not reach it", async () => {
