@@ -184,9 +184,15 @@ function withoutTls(code: string): DeviceError {
   // Another protocol answers at the port, mostly HTTP.
   if (code === "ERR_SSL_WRONG_VERSION_NUMBER")
     return new DeviceError("device_error", "does not answer with TLS", failure);
+  // An alert of another kind, such as an internal error, comes from a device that speaks TLS.
+  if (code.includes("ALERT") && !/VERSION|HANDSHAKE_FAILURE|INSUFFICIENT/.test(code))
+    return new DeviceError("device_error", "broke off the TLS handshake", {
+      ...failure,
+      hint: "It may be starting, or short of memory: unplug it for a minute, and try again when it is on",
+    });
   return new DeviceError("device_error", "uses a version of TLS that is not supported here, most likely an old one", {
     ...failure,
-    hint: "Use the compiled program, which supports TLS 1.0 and newer",
+    hint: "Update its firmware; under Deno, use the compiled program instead, which supports TLS 1.0 and newer",
   });
 }
 

@@ -214,6 +214,23 @@ describe("a failure", () => {
     await listener.stop();
   });
 
+  test("of TLS by an alert is an old version of TLS only where the alert says so", async () => {
+    for (const [alert, message, hint] of [
+      [70, "uses a version of TLS that is not supported here, most likely an old one", "Update its firmware"],
+      [80, "broke off the TLS handshake", "unplug it"],
+    ] as const) {
+      const answer = Uint8Array.of(21, 3, 3, 0, 2, 2, alert);
+      const listener = await listening(
+        net.createServer((socket) => void socket.on("error", () => {}).once("data", () => socket.end(answer))),
+      );
+      const error = await connectSocket({ host: "127.0.0.1", port: listener.port }, {}, never).catch(
+        (thrown) => thrown,
+      );
+      expect(error).toMatchObject({ code: "device_error", message, hint: expect.stringContaining(hint) });
+      await listener.stop();
+    }
+  });
+
   test("of TLS with a damaged key asks for a new pairing", async () => {
     const listener = await listening(net.createServer());
     const address = { host: "127.0.0.1", port: listener.port };
