@@ -151,9 +151,15 @@ export async function container(exam: Examination): Promise<Finding[]> {
   if (network === null) return [ok("runs in a container, with the network of its host")];
   if ((await exam.probes()).some((one) => one.answered.length > 0))
     return [ok("runs in a container, and devices answer there")];
+  // Devices that are found over mDNS only do not answer the search of the probes.
   const hint =
-    "Start it with the network of the host (docker run --network host), or list the devices in discovery.hosts of the config";
-  return [warn(`runs in a container with a network of its own (${network}): searches do not leave it`, hint)];
+    "If devices are not found, start it with the network of the host (docker run --network host), or list them in discovery.hosts of the config";
+  return [
+    warn(
+      `runs in a container with a network of its own (${network}), and no device has answered a search over SSDP`,
+      hint,
+    ),
+  ];
 }
 
 async function inContainer(machine: Machine): Promise<boolean> {

@@ -109,7 +109,7 @@ describe("the network", () => {
     const own = { "/.dockerenv": "", [`${at}/ifindex`]: "2\n", [`${at}/iflink`]: "11\n" };
     expect(await container(examined({ interfaces: ["eth0"] }))).toEqual([]);
     expect((await lines(container(examined({ interfaces: ["eth0"], files: own }))))[0]).toMatch(
-      /^warn {2}runs in a container with a network of its own \(eth0 192\.168\.0\.2\).*--network host/,
+      /^warn {2}runs in a container with a network of its own \(eth0 192\.168\.0\.2\), and no device has answered a search over SSDP\. If devices are not found, .*--network host/,
     );
     const host = { ...own, [`${at}/iflink`]: "2\n" };
     expect((await container(examined({ interfaces: ["eth0"], files: host })))[0]?.status).toBe("ok");
