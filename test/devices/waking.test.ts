@@ -311,7 +311,7 @@ describe("a command to a device that is asleep", () => {
     await fallAsleep();
     const moves = async (host: string) => {
       const address = { host, port: 9 };
-      await house.registry.merge({ platform: "fake", sighting: sightingOf("1"), address });
+      await house.registry.merge({ platform: "fake", sighting: sightingOf("1", { name: "TV" }), address });
       house.devices.endpointOf(tv).recovery.foundAgain();
     };
     const isThere = async () => {
@@ -333,6 +333,11 @@ describe("a command to a device that is asleep", () => {
     await press("home");
     expect(house.set.done).toEqual(["called silent 30", "called silent 30", "home"]);
     expect(house.connected.at(-1)?.target.host).toBe("192.0.2.3");
+    await fallAsleep();
+    wakes = () => Promise.reject(wrongDevice("192.0.2.3"));
+    const error = await press("home").catch((thrown) => thrown);
+    expect(error.message).toBe("TV is not at 192.0.2.3 any more: another device answers there while waking it");
+    expect(error.hint).toEndWith("if it was reset or replaced, and is known anew: zapd forget TV");
   });
 
   test("R14 that the machine slept through before it was woken, or while it was, does not reach it", async () => {
