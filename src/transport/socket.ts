@@ -192,7 +192,7 @@ function withoutTls(code: string): DeviceError {
     });
   return new DeviceError("device_error", "uses a version of TLS that is not supported here, most likely an old one", {
     ...failure,
-    hint: "Update its firmware; under Deno, use the compiled program instead, which supports TLS 1.0 and newer",
+    hint: "Update its firmware; the compiled program supports TLS 1.0 and newer",
   });
 }
 
