@@ -458,7 +458,7 @@ export function wrongDevice(host: string): DeviceError {
   return new DeviceError("device_unreachable", `is not at ${host} any more: another device answers there`, {
     phase: "connect",
     reason: "wrong_device",
-    hint: "Find it at its new address: zapd discover; if it was reset or replaced, and is known anew: zapd forget {device}",
+    hint: "Find it at its new address: zapd discover; if it was reset or replaced: zapd forget {device}",
   });
 }
 
