@@ -75,6 +75,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
   #left = new AbortController();
   /** The requests to it by their ids, the oldest first. */
   readonly #mediaRequests = new Map<unknown, unknown>();
+  /** The timers of those that get a message that may be their answer, where no other one comes. */
+  readonly #lateAnswers = new Map<unknown, ReturnType<typeof setTimeout>>();
   #load: Load | null = null;
   /** It has named a request in what it sent. */
   #namesRequests = false;
@@ -141,6 +143,8 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     if (type === "LOAD") this.#load = { id, former: this.#mediaSession, isLoading: false };
     return answer.finally(() => {
       this.#mediaRequests.delete(id);
+      clearTimeout(this.#lateAnswers.get(id));
+      this.#lateAnswers.delete(id);
       if (this.#load?.id === id) this.#load = null;
     });
   }
@@ -247,7 +251,9 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
     if ((!isStatus && !refusals.has(type)) || (!isAnswer && requestId === 0)) return;
     for (const [id, asked] of this.#mediaRequests) {
       if (asked === (isStatus ? "LOAD" : "GET_STATUS")) continue;
-      this.#mediaRequests.delete(id);
+      // A status may be of something else: a refusal that follows it takes its place.
+      if (isStatus && this.#lateAnswers.has(id)) continue;
+      if (isAnswer || !isStatus) this.#mediaRequests.delete(id);
       if (isAnswer) return this.pendingRequest(id)?.resolve(message);
       this.#answerLater(id, message, unnamedAnswerMs);
     }
@@ -275,8 +281,11 @@ export class CastSession extends RpcSession<Json, FramedConnection> {
 
   #answerLater(id: unknown, message: Json, ms: number): void {
     const request = this.pendingRequest(id);
-    const timer = request && setTimeout(() => request.resolve(message), ms);
-    timer?.unref?.();
+    if (!request) return;
+    clearTimeout(this.#lateAnswers.get(id));
+    const timer = setTimeout(() => request.resolve(message), ms);
+    timer.unref?.();
+    this.#lateAnswers.set(id, timer);
   }
 
   #receiverChanged(receiver: Receiver): void {
