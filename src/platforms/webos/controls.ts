@@ -15,7 +15,7 @@ import {
   type PlaybackCommand,
 } from "../platform.ts";
 import type { RegisteredSession } from "./connection.ts";
-import { closedAfterwards, WebosError } from "./failures.ts";
+import { closedAfterwards, unsupportedOrThrow, type WebosError } from "./failures.ts";
 import type { WebosTarget } from "./memory.ts";
 import {
   iconOf,
@@ -136,12 +136,6 @@ async function play(
   throw new ZapdError("unsupported_media", `cannot play ${mime} from an address: it says "${failed?.words}"`, {
     cause: failed,
   });
-}
-
-/** The error of a TV that lacks a function or fails at it. Rethrows a refusal and a timeout. */
-export function unsupportedOrThrow(error: unknown): WebosError {
-  if (error instanceof WebosError && error.code !== "device_refused") return error;
-  throw error;
 }
 
 async function selectInput(registered: RegisteredSession, id: string, signal: AbortSignal): Promise<void> {

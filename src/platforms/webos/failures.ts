@@ -34,6 +34,12 @@ export class WebosError extends DeviceError {
   }
 }
 
+/** The error of a TV that lacks a function or fails at it. Rethrows a refusal and a timeout. */
+export function unsupportedOrThrow(error: unknown): WebosError {
+  if (error instanceof WebosError && error.code !== "device_refused") return error;
+  throw error;
+}
+
 function meaningOf(
   status: number | null,
 ): ["unsupported_operation" | "device_refused" | "device_error", string, string?] {

@@ -7,8 +7,7 @@ import { deadline } from "../../transport/http.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
 import { type Emit, noEffect, type PowerControl } from "../platform.ts";
 import { type RegisteredSession, readyForCommand } from "./connection.ts";
-import { unsupportedOrThrow } from "./controls.ts";
-import { asUnsupportedKey, WebosError } from "./failures.ts";
+import { asUnsupportedKey, unsupportedOrThrow, WebosError } from "./failures.ts";
 import type { WebosMemory, WebosTarget } from "./memory.ts";
 import { screenOn, uris } from "./protocol.ts";
 

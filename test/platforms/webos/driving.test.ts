@@ -141,6 +141,19 @@ describe("keys, apps and text", () => {
   });
 });
 
+/** A socket for buttons of its own, and what comes over it. */
+function buttonSocket(): { readonly buttons: readonly string[]; readonly socketPath: string } {
+  const buttons: string[] = [];
+  const remote = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
+    websocket: { message: (_socket, message) => void buttons.push(String(message)) },
+  });
+  cleanups.push(() => remote.stop(true));
+  return { buttons, socketPath: `ws://127.0.0.1:${remote.port}/` };
+}
+
 describe("power", () => {
   test("off: pushed by the TV, its half-open socket abandoned, woken by a packet, and driven again", async () => {
     const one = await line({ socketsCloseMs: 60_000 });
@@ -203,15 +216,7 @@ describe("power", () => {
   });
 
   test("one in standby that no packet can wake gets its POWER button, once, while it wakes", async () => {
-    const buttons: string[] = [];
-    const remote = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
-      websocket: { message: (_socket, message) => void buttons.push(String(message)) },
-    });
-    cleanups.push(() => remote.stop(true));
-    const socketPath = `ws://127.0.0.1:${remote.port}/`;
+    const { buttons, socketPath } = buttonSocket();
     const one = await wordedLine({
       getPowerState: { state: "Active Standby" },
       getPointerInputSocket: { socketPath },
@@ -221,14 +226,7 @@ describe("power", () => {
   });
 
   test("a POWER button that was not sent does not count as pressed", async () => {
-    const buttons: string[] = [];
-    const remote = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: (request, server) => (server.upgrade(request) ? undefined : new Response()),
-      websocket: { message: (_socket, message) => void buttons.push(String(message)) },
-    });
-    cleanups.push(() => remote.stop(true));
+    const { buttons, socketPath } = buttonSocket();
     const answers = {
       getPowerState: { state: "Active Standby" },
       getPointerInputSocket: { socketPath: "ws://127.0.0.1:1/" },
@@ -236,7 +234,7 @@ describe("power", () => {
     const one = await wordedLine(answers);
     const turnOn = () => Promise.resolve(one.connection.power?.on?.(never));
     expect((await failure(turnOn())).code).toBe("device_unreachable");
-    answers.getPointerInputSocket = { socketPath: `ws://127.0.0.1:${remote.port}/` };
+    answers.getPointerInputSocket = { socketPath };
     await turnOn();
     expect(buttons).toEqual(["type:button\nname:POWER\n\n"]);
   });

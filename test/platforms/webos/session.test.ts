@@ -224,15 +224,20 @@ test("a socket for buttons that opens when the session is over is closed", async
   await until("it is closed", () => set.connections.open === 0);
 });
 
-test("a TV that is late to answer the first ping answers pings all the same: one that then falls silent has not read a button", async () => {
-  const set = await startDevice(false, (socket, head) => void socket.write(opened(head)));
-  cleanups.push(() => set.stop());
+/** The buttons of a session whose socket for them is at a port. */
+function pointerAt(port: number): Pointer {
   const session = {
     alive: true,
     endpoint: { host: "127.0.0.1" },
-    request: async () => ({ socketPath: `ws://127.0.0.1:${set.port}/` }),
+    request: async () => ({ socketPath: `ws://127.0.0.1:${port}/` }),
   };
-  const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
+  return new Pointer(session as unknown as WebosSession, platformHostOf());
+}
+
+test("a TV that is late to answer the first ping answers pings all the same: one that then falls silent has not read a button", async () => {
+  const set = await startDevice(false, (socket, head) => void socket.write(opened(head)));
+  cleanups.push(() => set.stop());
+  const pointer = pointerAt(set.port);
   cleanups.push(() => pointer.close());
   await pointer.press("HOME", never);
   const { socket, frames } = await set.peer;
@@ -262,12 +267,7 @@ test("a TV that hangs up at the first button, and at the next one, has read neit
     socket.on("data", () => socket.destroy());
   });
   cleanups.push(() => set.stop());
-  const session = {
-    alive: true,
-    endpoint: { host: "127.0.0.1" },
-    request: async () => ({ socketPath: `ws://127.0.0.1:${set.port}/` }),
-  };
-  const pointer = new Pointer(session as unknown as WebosSession, platformHostOf());
+  const pointer = pointerAt(set.port);
   for (const button of ["HOME", "UP"]) expect((await failure(pointer.press(button, never))).code).toBe("device_error");
 });
 

@@ -87,6 +87,16 @@ describePage("the developer view", (visitAt) => {
     };
   }
 
+  /** Asks for a picture, and holds it back. */
+  async function askForPicture(page: Page) {
+    const button = '[aria-labelledby="dev-screen"] header button';
+    await page.waitForSelector(`${button}:not([aria-busy])`);
+    const pictures = await holdPictures(page);
+    await pressFirst(page, button);
+    await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
+    return pictures;
+  }
+
   const consoleLines = (page: Page) =>
     page.evaluate(() => [...document.querySelectorAll(".dev-lines div")].map((line) => line.textContent ?? ""));
 
@@ -263,18 +273,8 @@ describePage("the developer view", (visitAt) => {
 
     test("a picture that was asked for before a command is followed by one from after it", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
-      const button = '[aria-labelledby="dev-screen"] header button';
-      await page.waitForSelector(`${button}:not([aria-busy])`);
-      const pictures = await holdPictures(page);
-      await pressFirst(page, button);
-      await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
-      await page.evaluate(() =>
-        fetch("v1/devices/Workbench/remote/key", {
-          method: "POST",
-          body: JSON.stringify({ key: "home" }),
-          headers: { "content-type": "application/json" },
-        }),
-      );
+      const pictures = await askForPicture(page);
+      await api("POST", "/devices/Workbench/remote/key", { key: "home" });
       await Bun.sleep(1_500);
       expect(await pictures.asked()).toBe(1);
       await pictures.arrive();
@@ -304,11 +304,7 @@ describePage("the developer view", (visitAt) => {
 
     test("a picture that comes after the view was left is not kept", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
-      const button = '[aria-labelledby="dev-screen"] header button';
-      await page.waitForSelector(`${button}:not([aria-busy])`);
-      const pictures = await holdPictures(page);
-      await pressFirst(page, button);
-      await until(page, "it is asked for", () => (globalThis as unknown as Pictures).pictures.asked === 1);
+      const pictures = await askForPicture(page);
       await pressNamed(page, "Back to the house");
       await shows(page, "Bedroom");
       await pictures.arrive();
