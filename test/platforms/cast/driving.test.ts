@@ -159,9 +159,9 @@ describe.concurrent("what a Cast device plays", () => {
       const { set, connection } = await room({ apps, onEvent });
       set.launch("233637DE");
       set.play();
+      // What it tells of this comes before the connection, so that it cannot be taken for an answer.
+      await until("it plays", () => set.state.playback?.state === "PLAYING");
       await read(connection);
-      // What it tells of this comes before the command.
-      await Bun.sleep(100);
       expect((await failure(has(connection.playback).do("next", never))).code).toBe("device_refused");
     }
   });
