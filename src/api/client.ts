@@ -147,8 +147,7 @@ export async function openStream(
   args: AnyArguments,
   lastId: string | null = null,
 ): Promise<ReadableStream<Uint8Array>> {
-  const accept = { accept: "application/x-ndjson" };
-  const headers = lastId === null ? accept : { ...accept, "last-event-id": lastId };
+  const headers = { accept: "application/x-ndjson", ...(lastId !== null && { "last-event-id": lastId }) };
   const response = await sendRequest(options, name, args, headers);
   const isStream = response.headers.get("content-type")?.startsWith("application/x-ndjson") === true;
   return isStream && response.body ? response.body : readFailure(response);
@@ -205,7 +204,8 @@ async function requestOf(base: string, route: OperationRoute, args: AnyArguments
 function readAnswer(text: string): Answer<unknown> {
   const envelope = envelopeIn(text);
   if (envelope?.ok === true && envelope.data) return { data: envelope.data, text };
-  throw envelope?.error ? new ApiError(envelope.error, text) : notZapd();
+  // Other servers put a text or `true` there.
+  throw envelope?.error?.message ? new ApiError(envelope.error, text) : notZapd();
 }
 
 /** Fails with the error of a response that should have been a stream or a picture. */

@@ -40,7 +40,8 @@ test("a failure has the code, the message, the hint and the text", async () => {
 });
 
 test("an answer that is not zapd's is a NotZapdError", async () => {
-  for (const body of ["<html>", "null", '"text"', "{}", "[]", '{"ok":false}', '{"data":{}}'])
+  const failures = ['{"error":"Not Found"}', '{"error":true}', '{"ok":false,"error":{}}'];
+  for (const body of ["<html>", "null", '"text"', "{}", "[]", '{"ok":false}', '{"data":{}}', ...failures])
     expect(await failureOf(createClient({ fetch: () => new Response(body) }).health())).toBeInstanceOf(NotZapdError);
 });
 
