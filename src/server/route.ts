@@ -151,6 +151,9 @@ export function deviceRoute<Name extends OperationName>(
   route(app, name, (input) => handler(input.context.get("deps").devices.find(input.id), input));
 }
 
+/** A text that is no key may be as long as a body: an event of that size would drop all others from the journal. */
+const maxKeyLength = 64;
+
 /** Publishes `action.finished`, unless the device has been removed meanwhile; it may be a part of another by now. */
 function publishAction(devices: Devices, action: Action, body: unknown, outcome: Outcome): void {
   const device = devices.findOrNull(action.device_id);
@@ -165,8 +168,8 @@ function publishAction(devices: Devices, action: Action, body: unknown, outcome:
     device_id: device.id,
     ok: "data" in outcome,
     confirmed: confirmed as boolean | null | undefined,
-    key: typed.length === 0 ? key : undefined,
-    keys: keys?.map((word) => (isTyped(word) ? "literal" : word)),
+    key: typed.length === 0 ? key?.slice(0, maxKeyLength) : undefined,
+    keys: keys?.map((word) => (isTyped(word) ? "literal" : word.slice(0, maxKeyLength))),
     characters: typed.length > 0 ? typed.reduce((sum, word) => sum + [...word].length - literal.length, 0) : undefined,
     app: app as App | null | undefined,
     error: "error" in outcome ? publicError(outcome.error, typed.length > 0) : undefined,

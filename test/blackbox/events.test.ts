@@ -119,6 +119,17 @@ describe("the stream", () => {
     stream.close();
   });
 
+  test("a text that is no key is cut in its event, which would drop all others if it were as large as a body may be", async () => {
+    const stream = await follow("?types=action.finished");
+    const long = "x".repeat(1_000_000);
+    await daemon.api("POST", `/devices/${id}/remote/key`, { key: long });
+    expect(await stream.until(({ action }) => action === "key")).toMatchObject({ ok: false, key: "x".repeat(64) });
+    await daemon.api("POST", `/devices/${id}/remote/sequence`, { keys: ["up", long] });
+    const told = await stream.until(({ action }) => action === "sequence");
+    expect(told).toMatchObject({ ok: false, keys: ["up", "x".repeat(64)] });
+    stream.close();
+  });
+
   test("has events for searches, settings, apps and the progress of a package", async () => {
     const stream = await follow();
     await daemon.api("POST", "/devices/discover");
