@@ -87,9 +87,12 @@ async function path(context: Context): Promise<void> {
 
 async function edit(context: Context): Promise<void> {
   const [{ editFile }, { locateDaemon }] = await Promise.all([import("./edit.ts"), import("./running.ts")]);
-  const { configFile, running } = await locateDaemon(context);
-  await editFile(configFile, running);
+  const { configFile, running: wasRunning } = await locateDaemon(context);
+  await editFile(configFile, wasRunning);
+  // A daemon may have been started or stopped meanwhile.
+  const { running } = await locateDaemon(context);
   if (running) await takeUp(context);
+  else if (wasRunning) context.say(printable(`the daemon no longer answers, and did not reload ${configFile}`));
   await checkFile(context, configFile);
   if (!running && context.json) context.print(JSON.stringify({ path: configFile }));
 }
