@@ -43,7 +43,7 @@ async function checkServed(context: Context, path: string): Promise<void> {
 async function openInBrowser(url: string): Promise<boolean> {
   const [program = "", ...words] = opener(url);
   if (program === "") return false;
-  return new Promise((resolve) => {
+  return new Promise<boolean>((resolve) => {
     const child = spawn(program, words, { stdio: "ignore", detached: true });
     const timer = setTimeout(() => resolve(true), startTimeoutMs);
     const end = (isOpen: boolean) => {
@@ -53,7 +53,8 @@ async function openInBrowser(url: string): Promise<boolean> {
     child.on("error", () => end(false));
     child.on("exit", (status) => end(status === 0));
     child.unref();
-  });
+    // What cannot be run, such as a script without `#!`, is thrown.
+  }).catch(() => false);
 }
 
 /** The command that opens an address on this system; empty where there is no screen. */

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { resolve } from "node:path";
 import type { Result } from "../api/client.ts";
-import { systemCode } from "../api/errors.ts";
+import { systemCode, textOf } from "../api/errors.ts";
 import { leaseLimits } from "../api/limits.ts";
 import type { Lease } from "../api/schemas.ts";
 import { stopwatch } from "../system/clock.ts";
@@ -26,7 +26,7 @@ type Taken = Result<"takeLease">;
 
 export async function withLease(context: Context): Promise<number> {
   const [program, ...words] = context.words;
-  if (program === undefined) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
+  if (!program) throw new UsageError("which program? Such as: zapd with-lease -d label:lab -- npm test");
   if (context.json) throw new UsageError("--json cannot be used here: the output is that of the program");
   const carried = apiOf(context).lease?.split(",") ?? [];
   const before = carried.length > 0 ? (await call(context, "listDevices", {})).data : [];
@@ -52,7 +52,7 @@ export async function withLease(context: Context): Promise<number> {
       // Absolute, since the program may change its folder.
       ZAPD_SOCKET: resolve(context.socket()),
     };
-    const child = spawn(program, words, { stdio: "inherit", env });
+    const child = started(program, words, env);
     const ended = waitForExit(child, program);
     keepRenewing(renewed, wanted.ttl_s * 1_000, renewing.signal).catch((error: unknown) => {
       if (renewing.signal.aborted) return;
@@ -94,12 +94,23 @@ function waitForExit(child: ChildProcess, program: string): Promise<number> {
   }
   return new Promise((resolve, reject) => {
     child.on("exit", (status, signal) => resolve(status ?? 128 + (signal ? constants.signals[signal] : 0)));
-    child.on("error", (error) => {
-      const code = systemCode(error);
-      const message = `${program} could not be started (${code || error.message})`;
-      reject(new CommandError(message, code === "ENOENT" ? notFound : notRun));
-    });
+    child.on("error", (error) => reject(startError(program, error)));
   });
+}
+
+/** Some failures, such as a script without `#!`, are thrown, others come as an event. */
+function started(program: string, words: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
+  try {
+    return spawn(program, words, { stdio: "inherit", env });
+  } catch (error) {
+    throw startError(program, error);
+  }
+}
+
+function startError(program: string, error: unknown): CommandError {
+  const code = systemCode(error);
+  const message = `${program} could not be started (${code || textOf(error)})`;
+  return new CommandError(message, code === "ENOENT" ? notFound : notRun);
 }
 
 /** Renews the lease again and again until the signal aborts. Fails when the lease is lost. */

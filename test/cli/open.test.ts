@@ -45,7 +45,9 @@ made("opens the page, the remote of a device, the documentation", async () => {
 });
 
 made("prints the address where there is no screen, and where the browser is none", async () => {
-  for (const env of [{}, { BROWSER: join(folder, "none") }]) {
+  const script = join(folder, "script");
+  writeFileSync(script, "exit\n", { mode: 0o700 });
+  for (const env of [{}, { BROWSER: join(folder, "none") }, { BROWSER: script }]) {
     const { status, stdout } = await zapd(["open"], env as Record<string, string>);
     expect([status, stdout]).toEqual([0, `http://127.0.0.1:${room.daemon.port}/\n`]);
   }
