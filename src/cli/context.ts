@@ -172,8 +172,7 @@ function escaped(text: string): string {
 }
 
 /** `daemon.socket` of the config, or its default. Read by a pattern, because loading the schema takes longer than a key press. */
-function configuredSocket(config: string): string {
-  const state = stateFolder(process.env);
+export function configuredSocket(config: string): string {
   let text = "";
   try {
     // Reading a FIFO may never end.
@@ -182,7 +181,7 @@ function configuredSocket(config: string): string {
     // No config is fine.
   }
   const line = /^[^#\n]*?\bsocket["']?\s*=\s*(?:"([^"\\]*)"|'([^']*)')/m.exec(text);
-  return socketPath(state, line?.[1] ?? line?.[2] ?? "");
+  return socketPath(stateFolder(process.env), line?.[1] ?? line?.[2] ?? "");
 }
 
 /** Whether to colour an output: `--no-color` and $NO_COLOR say no, $FORCE_COLOR says yes, else a terminal that is not dumb. */

@@ -9,7 +9,7 @@ import { makeFolder, writeAtomically } from "../system/files.ts";
 import { until } from "../system/sleep.ts";
 import { shellQuote } from "../system/text.ts";
 import { tryOr } from "../system/try-or.ts";
-import type { Context } from "./context.ts";
+import { type Context, configuredSocket } from "./context.ts";
 import { CommandError } from "./failure.ts";
 import type { Manager, Owner, Program, Run } from "./service-managers.ts";
 import * as managers from "./service-managers.ts";
@@ -35,13 +35,16 @@ const actions: Readonly<Record<string, Action>> = { install, uninstall, status }
 
 export async function service(context: Context): Promise<number> {
   const { env } = process;
+  const config = context.option("config");
+  // Not that of $ZAPD_SOCKET, which is for commands and may name another daemon.
+  const socket = configuredSocket(configPath(env, config));
   return serve(context, {
     platform: process.platform,
     owner: { home: homeFolder(), uid: process.getuid?.() ?? 0, env },
-    program: managers.programOf(managers.runningNow(), env, context.option("config")),
+    program: managers.programOf(managers.runningNow(), env, config),
     run: managers.runProgram,
-    answers: () => currentRuntime().isListening(context.socket()),
-    socket: context.socket(),
+    answers: () => currentRuntime().isListening(socket),
+    socket,
     answerTimeoutMs: 4_000,
   });
 }

@@ -272,6 +272,24 @@ describe("the command", () => {
     await expect(service("linux", "toString")).rejects.toThrow(`"toString" is not a word of this command`);
   });
 
+  test.skipIf(process.platform !== "linux")(
+    "asks the daemon of the service, whichever $ZAPD_SOCKET names",
+    async () => {
+      const config = join(home, "config.toml");
+      writeFileSync(config, "[daemon]\nhttp_enabled = false\n[discovery]\non_start = false\n", { mode: 0o600 });
+      const serves = `"${zapdWords().join('" "')}" serve > "${home}/log" 2>&1 & echo $! > "${home}/pid"`;
+      writeFileSync(join(home, "systemctl"), `#!/bin/sh\ncase "$*" in *enable*) ${serves};; esac\n`, { mode: 0o700 });
+      const env = { PATH: `${home}:${process.env["PATH"]}`, HOME: home, ZAPD_STATE_DIR: home, ZAPD_CONFIG: config };
+      const other = { ...env, ZAPD_SOCKET: join(home, "other.sock") };
+      try {
+        const { status, stderr } = await runZapd(["service", "install"], { env: other });
+        expect([status, stderr]).toEqual([0, expect.stringContaining("is installed and running")]);
+      } finally {
+        process.kill(Number(readFileSync(join(home, "pid"), "utf8")));
+      }
+    },
+  );
+
   test("--print shows what runs now and installs nothing", async () => {
     const [program, ...script] = zapdWords();
     const words = [program, ...(script.length > 0 ? ["--config=/dev/null", "--no-env-file", ...script] : [])];
