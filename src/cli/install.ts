@@ -276,6 +276,8 @@ export async function writeArchive(files: readonly PackageFile[], path: string, 
     for (const file of files) {
       const entry = await add(archive, file, at).catch((error: unknown) => {
         if (systemCode(error) === "ENOENT") return null; // Deleted since it was listed.
+        // Not the file is at fault, but the disk on which the archive is.
+        if ((error as NodeJS.ErrnoException).syscall === "write") throw error;
         throw failureFor(error, `${file.path} could not be packed`);
       });
       if (!entry) continue;
