@@ -22,7 +22,7 @@ export function followLinks(path: string): { path: string; found: Stats | undefi
     if (!found?.isSymbolicLink()) return { path: at, found };
     if (isForeign(found)) throw foreignError(at, found, "chown -h");
     checkAbove(at);
-    at = resolve(dirname(at), readlinkSync(at));
+    at = resolve(realFolder(at), readlinkSync(at));
   }
   throw new ZapdError("config_invalid", `${path} is a symbolic link that leads in a circle (ELOOP)`, {
     hint: `Remove it: rm ${shellQuote(path)}`,
@@ -56,13 +56,18 @@ export function checkGroupWritable(path: string, found: Stats, secret: boolean):
  */
 export function checkAbove(path: string): void {
   if (isWindows) return;
-  const folder = dirname(resolve(path));
-  for (let at = tryOr(() => realpathSync(folder), folder); ; at = dirname(at)) {
+  for (let at = realFolder(path); ; at = dirname(at)) {
     const found = tryOr(() => statSync(at), undefined);
     if (found && (found.mode & 0o002) !== 0 && (found.mode & sticky) === 0)
       throw writableError(at, found, "everyone", "o-w");
     if (dirname(at) === at) return;
   }
+}
+
+/** The folder of a path, with the links on the way to it resolved, since `..` in a link starts there. */
+function realFolder(path: string): string {
+  const folder = dirname(resolve(path));
+  return tryOr(() => realpathSync(folder), folder);
 }
 
 /** Restricts a file with secrets to its owner. Gives a warning where others could read it, or where this fails. */

@@ -215,4 +215,15 @@ describe("as a file", () => {
     expect(lstatSync(join(folder, "real", "zapd.toml")).isFile()).toBe(true);
     expect((await ConfigFile.open(path)).running.daemon.http_port).toBe(80);
   });
+
+  test("is found through a link that starts in a linked folder, as the system finds it", async () => {
+    for (const name of ["dotfiles/zapd", "dotfiles/common"]) mkdirSync(join(folder, name), { recursive: true });
+    writeFileSync(join(folder, "dotfiles/common/zapd.toml"), "[daemon]\nhttp_port = 80\n");
+    symlinkSync("../common/zapd.toml", join(folder, "dotfiles/zapd/config.toml"));
+    symlinkSync("dotfiles/zapd", join(folder, "linked"));
+    const config = await ConfigFile.open(join(folder, "linked/config.toml"));
+    expect(config.running.daemon.http_port).toBe(80);
+    await config.patch({ "daemon.http_port": 81 });
+    expect(readFileSync(join(folder, "dotfiles/common/zapd.toml"), "utf8")).toContain("http_port = 81");
+  });
 });
