@@ -58,8 +58,10 @@ async function mustRun(run: Run, log: string, program: string, ...words: readonl
   const ran = await run(program, words);
   if (ran.status === 0) return;
   const message = `${[program, ...words].join(" ")} failed: ${reasonOf(ran)}`;
-  throw new CommandError(message, exits.failed, `More may be in its log: ${log}`);
+  throw new CommandError(message, exits.failed, moreInLog(log));
 }
+
+const moreInLog = (log: string) => `More may be in its log: ${log}`;
 
 export interface Owner {
   readonly home: string;
@@ -117,7 +119,8 @@ export function systemd(program: Program, { home, uid, env }: Owner, run: Run): 
 }
 
 const label = "local.zapd";
-const unloadTimeoutMs = 5_000;
+/** Longer than the daemon takes to end where its disk does not answer (8 s). */
+const unloadTimeoutMs = 10_000;
 
 export function launchd(program: Program, { home, uid }: Owner, run: Run): Manager {
   const logFile = serviceLog(home);
@@ -130,9 +133,11 @@ export function launchd(program: Program, { home, uid }: Owner, run: Run): Manag
   const loaded = async () => (await print(service)).status === 0;
   const unload = async () => {
     if (!(await loaded())) return;
-    await launchctl("bootout", service);
-    // bootout returns before the daemon has ended, and a bootstrap before that fails.
-    await until(async () => !(await loaded()), { timeoutMs: unloadTimeoutMs });
+    // It returns before the daemon has ended, often as a failure (36, in progress); a bootstrap before that end fails.
+    const ran = await run("launchctl", ["bootout", service]);
+    if (await until(async () => !(await loaded()), { timeoutMs: unloadTimeoutMs })) return;
+    const message = `launchctl bootout ${service} did not end the daemon: ${reasonOf(ran)}`;
+    throw new CommandError(message, exits.failed, moreInLog(log));
   };
   return {
     name: label,
