@@ -95,11 +95,6 @@ export class Context {
     return this.#values[name] === true;
   }
 
-  /** Whether stdout takes colour. */
-  get colour(): boolean {
-    return usesColour(stdout().isTTY === true, this.flag("no-color"), process.env);
-  }
-
   /** Columns of the terminal; unlimited when stdout is none. */
   get width(): number {
     return stdout().isTTY ? stdout().columns || 80 : Number.POSITIVE_INFINITY;
@@ -182,17 +177,6 @@ export function configuredSocket(config: string): string {
   }
   const line = /^[^#\n]*?\bsocket["']?\s*=\s*(?:"([^"\\]*)"|'([^']*)')/m.exec(text);
   return socketPath(stateFolder(process.env), line?.[1] ?? line?.[2] ?? "");
-}
-
-/** Whether to colour an output: `--no-color` and $NO_COLOR say no, $FORCE_COLOR says yes, else a terminal that is not dumb. */
-export function usesColour(
-  terminal: boolean,
-  refused: boolean,
-  env: Readonly<Record<string, string | undefined>>,
-): boolean {
-  const { NO_COLOR, FORCE_COLOR, TERM } = env;
-  if (refused || NO_COLOR || FORCE_COLOR === "0" || FORCE_COLOR === "false") return false;
-  return Boolean(FORCE_COLOR) || (terminal && TERM !== "dumb");
 }
 
 // The streams are made at the first write: making one takes as long as a key press, and a key press writes nothing.

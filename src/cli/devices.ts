@@ -6,7 +6,7 @@ import { addressText, fullTime, joinWithAnd } from "../system/text.ts";
 import { call } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { UsageError } from "./failure.ts";
-import { type Cell, listOf, paintFor, table } from "./print.ts";
+import { type Cell, isColoured, listOf, paintFor, table } from "./print.ts";
 
 export async function devices(context: Context): Promise<void> {
   const called = await call(context, "listDevices", {});
@@ -104,7 +104,7 @@ export async function split(context: Context): Promise<void> {
 const uncutNameWidth = 25;
 
 function deviceTable(all: readonly Device[], context: Context): string {
-  const paint = paintFor(context.colour);
+  const paint = paintFor(isColoured(context));
   const columns = [
     { title: "NAME", shrinkOrder: 0, keptWidth: uncutNameWidth },
     { title: "PLATFORM", dropOrder: 2 },

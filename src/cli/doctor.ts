@@ -4,7 +4,7 @@ import { findings, reportOf } from "../doctor/doctor.ts";
 import { type Finding, type FindingStatus, type NamedFinding, warn } from "../doctor/examination.ts";
 import { pluralize, withHint } from "../system/text.ts";
 import type { Context } from "./context.ts";
-import { wrap } from "./print.ts";
+import { isColoured, wrap } from "./print.ts";
 import { tryCall } from "./requests.ts";
 import { configMismatch, locateDaemon, severalDaemons } from "./running.ts";
 
@@ -12,9 +12,10 @@ export async function doctor(context: Context): Promise<number> {
   context.caller = "doctor";
   const places = await locateDaemon(context);
   const all: NamedFinding[] = [];
+  const shown = { colour: isColoured(context), width: context.width };
   const add = (each: readonly NamedFinding[]) => {
     all.push(...each);
-    if (!context.json) for (const one of each) context.print(findingLine(one, context));
+    if (!context.json) for (const one of each) context.print(findingLine(one, shown));
   };
   const several = places.running ? null : await severalDaemons(context);
   if (several) add([{ id: "daemons", ...warn(several.text, several.hint) }]);
@@ -46,7 +47,7 @@ const indent = 6;
 /** `FAIL  what was found. What to do`, wrapped at the width of the terminal. */
 export function findingLine(
   { status, text, hint }: Finding,
-  { colour, width }: Pick<Context, "colour" | "width">,
+  { colour, width }: { readonly colour: boolean; readonly width: number },
 ): string {
   const { word, colour: start } = labels[status];
   const label = colour ? `${start}${word}\x1b[0m` : word;

@@ -26,7 +26,7 @@ import { CommandError, UsageError } from "./failure.ts";
 import { openFleet } from "./fleet-broker.ts";
 import { type Request, requestOf } from "./fleet-words.ts";
 import { defaultOwner } from "./lease.ts";
-import { type Cell, paintFor, table, unreadable } from "./print.ts";
+import { type Cell, isColoured, paintFor, table, unreadable } from "./print.ts";
 import { endingSignals, onSignal } from "./signals.ts";
 import { findVerb } from "./words.ts";
 
@@ -298,7 +298,7 @@ function summaryOf(sites: readonly FleetSite[], devices: readonly FleetDevice[])
 }
 
 function deviceTable(devices: readonly FleetDevice[], context: Context): string {
-  const paint = paintFor(context.colour);
+  const paint = paintFor(isColoured(context));
   const columns = [
     { title: "SITE", shrinkOrder: 0 },
     { title: "NAME", shrinkOrder: 1 },

@@ -1,6 +1,7 @@
 /** Text for people: aligned, and without the control characters that a device may have sent. */
 import { textOf as messageOf, systemCode } from "../api/errors.ts";
 import { printable } from "../system/printable.ts";
+import { type Context, stdout } from "./context.ts";
 
 interface Column {
   readonly title: string;
@@ -111,6 +112,22 @@ export function cut(text: string, width: number): string {
     shown += character;
   }
   return `${shown}…`;
+}
+
+/** Whether to colour an output: `--no-color` and $NO_COLOR say no, $FORCE_COLOR says yes, else a terminal that is not dumb. */
+export function usesColour(
+  terminal: boolean,
+  refused: boolean,
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  const { NO_COLOR, FORCE_COLOR, TERM } = env;
+  if (refused || NO_COLOR || FORCE_COLOR === "0" || FORCE_COLOR === "false") return false;
+  return Boolean(FORCE_COLOR) || (terminal && TERM !== "dumb");
+}
+
+/** Whether stdout takes colour. */
+export function isColoured(context: Context): boolean {
+  return usesColour(stdout().isTTY === true, context.flag("no-color"), process.env);
 }
 
 /** Functions that colour a text where `colour` is set. */

@@ -12,7 +12,7 @@ import { apiOf, call, failureOf } from "./client.ts";
 import { type Context, stderr } from "./context.ts";
 import { failureText } from "./explain.ts";
 import { CommandError, UsageError } from "./failure.ts";
-import { paintFor, table, unreadable } from "./print.ts";
+import { isColoured, paintFor, table, unreadable } from "./print.ts";
 import { progressOn, tellEveryMs } from "./progress.ts";
 import { reasonWords, statusWords, stepsText } from "./scene-words.ts";
 
@@ -141,7 +141,7 @@ function failuresOf({ error, devices }: StepResult): NonNullable<StepResult["err
 
 /** `3  launch netflix · Den: done, seen`. */
 function stepLine(context: Context, step: StepResult): string {
-  const paint = paintFor(context.colour);
+  const paint = paintFor(isColoured(context));
   const { at, name, does, status, reason, confirmed, took_ms, devices } = step;
   const where = devices.map(({ device }) => device.name).join(", ");
   const what = [name === null ? does : `${name}: ${does}`, ...(where === "" ? [] : [where])].join(" · ");
@@ -167,7 +167,7 @@ export async function scenes(context: Context): Promise<void> {
 }
 
 function sceneTable(all: readonly SceneInfo[], context: Context): string {
-  const paint = paintFor(context.colour);
+  const paint = paintFor(isColoured(context));
   const check = ({ ok, mistakes }: SceneInfo) => {
     return ok ? { text: "ok", paint: paint.good } : { text: pluralize(mistakes.length, "mistake"), paint: paint.bad };
   };

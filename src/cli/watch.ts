@@ -8,7 +8,7 @@ import { localTime, pluralize } from "../system/text.ts";
 import { call } from "./client.ts";
 import type { Context } from "./context.ts";
 import { CommandError, notRunning, UsageError } from "./failure.ts";
-import { columnsOf, paintFor } from "./print.ts";
+import { columnsOf, isColoured, paintFor } from "./print.ts";
 import { followEvents } from "./requests.ts";
 import { statusWords, stepsText } from "./scene-words.ts";
 import { onSignal } from "./signals.ts";
@@ -29,7 +29,7 @@ export async function watch(context: Context): Promise<void> {
 }
 
 function printLine(context: Context): (event: Followed) => void {
-  const paint = paintFor(context.colour);
+  const paint = paintFor(isColoured(context));
   const names = new Map<string, string>();
   let width = 0;
   return (event) => {

@@ -3,8 +3,9 @@ import type { Result } from "../../api/client.ts";
 import { exits, type Failure, type Outcome } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { call } from "../client.ts";
-import { type Context, usesColour } from "../context.ts";
+import type { Context } from "../context.ts";
 import { CommandError } from "../failure.ts";
+import { usesColour } from "../print.ts";
 import { followEvents, tryCall } from "../requests.ts";
 import { type ListName, lists } from "./keys.ts";
 import {
