@@ -9,7 +9,7 @@ import {
   type ValueName,
 } from "../api/client.ts";
 import { ZapdError } from "../api/errors.ts";
-import { clientHeader, type Groupable, meansGroup, type OperationName } from "../api/routes.ts";
+import { clientHeader, type Groupable, meansGroup, type OperationName, operationRoutes } from "../api/routes.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
@@ -73,6 +73,9 @@ export async function sendCommand<Name extends Groupable>(
   context.reportDone(called, sentence?.(called.data));
 }
 
+/** How long a read that needs no device may take: a daemon that starts may wait for its disk, another one hangs. */
+const memoryReadMs = 30_000;
+
 async function callOnce<Name extends ValueName>(
   context: Context,
   name: Name,
@@ -81,7 +84,10 @@ async function callOnce<Name extends ValueName>(
 ): Promise<Called<Name>> {
   const { signal: own } = given as CommonArguments;
   const deadline = untilAnswered ? undefined : context.deadline();
-  const signal = own && deadline ? AbortSignal.any([own, deadline]) : (own ?? deadline);
+  const { method, reaches } = operationRoutes[name];
+  const limit = method === "get" && reaches === "memory" ? AbortSignal.timeout(memoryReadMs) : undefined;
+  const signals = [own, deadline, limit].filter((one) => one !== undefined);
+  const signal = signals.length > 0 ? AbortSignal.any(signals) : undefined;
   const isUpload = name === "installPackage";
   const send = createCall(apiOf(context, isUpload)) as (name: Name, given: Arguments<Name>) => Promise<Called<Name>>;
   try {

@@ -151,6 +151,14 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
   const broken = { code: "internal_error" } as const;
   if (error instanceof NotZapdError)
     return new CommandError(`the program that answers at ${socket} is not zapd`, exits.failed, undefined, broken);
+  const isLate = error instanceof Error && error.name === "TimeoutError";
+  if (isLate || code === "EAGAIN")
+    return new CommandError(
+      `the daemon does not answer${isLate ? "" : `: too many callers wait at ${socket}`}`,
+      exits.notRunning,
+      "It hangs or is stopped: end it and start it again",
+      { code: notRunning },
+    );
   // Deno's `fetch` gives no code for a connection that was lost.
   if (code === "" || code === "ECONNRESET" || code === "EPIPE")
     return new CommandError(
@@ -158,13 +166,6 @@ export function noAnswerError(error: unknown, context: Context, late?: Operation
       exits.failed,
       "Its log says why",
       broken,
-    );
-  if (code === "EAGAIN")
-    return new CommandError(
-      `the daemon does not answer: too many callers wait at ${socket}`,
-      exits.notRunning,
-      "It hangs or is stopped: end it and start it again",
-      { code: notRunning },
     );
   const configFile = () => configPath(process.env, context.option("config"));
   if (code === "EACCES" || code === "EPERM") {

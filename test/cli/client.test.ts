@@ -155,6 +155,25 @@ describe("behind the socket", () => {
     }
   });
 
+  test("one that is stopped: what needs no device is not waited for without end", async () => {
+    const path = join(folder, "stopped.sock");
+    servers.push(net.createServer().listen(path));
+    const fast = { env: { ...env, ZAPD_TEST_SPEED: "60" } };
+    for (const words of [
+      ["devices", "--json"],
+      ["status", "--json"],
+      ["config", "get", "--json"],
+    ]) {
+      const { stdout, stderr, status } = await runZapd([...words, "--socket", path], fast);
+      expect([words, status, stderr]).toEqual([
+        words,
+        7,
+        expect.stringMatching(/^zapd: the daemon does not answer\.\n/),
+      ]);
+      expect(JSON.parse(stdout).error.code).toBe("daemon_not_running");
+    }
+  }, 120_000);
+
   test("one who does not answer, and is not waited for much longer than the wait for a state takes", async () => {
     const path = join(folder, "silent.sock");
     servers.push(net.createServer().listen(path));
