@@ -1,5 +1,5 @@
 /** Commands for apps and for the developer mode, one function per action of the API. Each answers once the device took it. */
-import { hasCode } from "../api/errors.ts";
+import { hasCode, textOf, ZapdError } from "../api/errors.ts";
 import type { App } from "../api/schemas.ts";
 import {
   type Archive,
@@ -154,7 +154,12 @@ export async function installPackage(
     if (hasCode(error, "package_rejected")) await keepPassword().catch(() => {});
     throw error;
   });
-  await keepPassword();
+  await keepPassword().catch((cause: unknown) => {
+    throw new ZapdError("storage_error", `The package is installed, but its password is not kept: ${textOf(cause)}`, {
+      hint: "Give the password again with the next package, and check that the disk of the state folder is not full",
+      cause,
+    });
+  });
   // The catalog should show the new package; where the device does not list its apps now, it is installed all the same.
   await refreshApps(device, false, turn.signal).catch(() => {});
   return result;

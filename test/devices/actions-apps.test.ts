@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
 import { initialStanding, standingWithStrangeMac } from "../../src/devices/standing.ts";
@@ -124,6 +126,21 @@ describe("development", () => {
       });
       await bench.remove();
     }
+  });
+
+  test("a package that is installed is said to be, also where its password cannot be kept", async () => {
+    const bench = await workbench(false);
+    const record = await bench.add("1");
+    mkdirSync(join(bench.folder, "credentials.json"));
+    const given = { password: "secret" };
+    const installed = bench.actions.install(record, { path: "/x.zip", bytes: 9 }, given, { signal: neverAborted });
+    const { message, hint } = await installed.then(
+      () => expect.unreachable(),
+      (error: ZapdError) => error,
+    );
+    expect(message).toStartWith("The package is installed, but its password is not kept: ");
+    expect(hint).not.toContain("Nothing was changed");
+    await bench.remove();
   });
 
   test("a package without a password is refused at once, and with one it is not sent to a device that is on probation by its turn", async () => {
