@@ -58,10 +58,19 @@ export async function openFleet(context: Context, states: boolean): Promise<Open
         { code: "broker_unreachable" },
       );
     if (!(error instanceof BusError)) throw error;
-    throw new CommandError(error.message, error.reason === "login" ? exits.refused : exits.unreachable, error.hint, {
+    const status = error.reason === "login" ? exits.refused : exits.unreachable;
+    throw new CommandError(inOptions(error.message, context), status, error.hint && inOptions(error.hint, context), {
       code: "broker_unreachable",
     });
   }
+}
+
+/** A text about settings, with the options that were given in their places. */
+function inOptions(text: string, context: Context): string {
+  return Object.entries(settingOfOption).reduce((said, [option, key]) => {
+    if (context.option(option) === undefined) return said;
+    return said.replace(new RegExp(`(zapd config set )?\\bmqtt\\.${key}\\b`, "g"), `--${option}`);
+  }, text);
 }
 
 async function settingsOf(context: Context): Promise<MqttSettings> {

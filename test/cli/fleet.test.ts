@@ -41,6 +41,17 @@ test("a broker that cannot be reached is told of as other failures are", async (
   expect([status, stderr]).toEqual([4, expect.stringMatching(/^zapd: the broker at mqtt:.*127\.0\.0\.1:1 cannot be/)]);
 });
 
+test("what is wrong with an option is told of the option, not of the setting that it overrides", async () => {
+  const env = { PATH: process.env["PATH"], NO_COLOR: "1" };
+  const ls = async (broker: string, ...more: readonly string[]) =>
+    (await runZapd(["fleet", "ls", "--broker", broker, ...more], { env })).stderr;
+  expect(await ls("mqtt://127.0.0.1:1")).toContain("set its address: --broker mqtt://HOST:1883");
+  const told = await ls("mqtts://127.0.0.1:1", "--ca", import.meta.path);
+  expect(told).toStartWith("zapd: the file of --ca contains no certificate");
+  // What was not given is named as the setting that it is.
+  expect(await ls("mqtts://127.0.0.1:1", "--cert", import.meta.path)).toContain("only one of --cert and mqtt.key is set");
+});
+
 test("the login of the config is not sent to the broker of another host", async () => {
   const folder = mkdtempSync(join(tmpdir(), "zapd-fleet-login-"));
   /** What each client sent first; it is hung up on, and tries once more by another version of MQTT. */
