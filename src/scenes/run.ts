@@ -204,7 +204,7 @@ class Run {
       resultAt(device, since, status, confirmed, error);
     try {
       const { hasEffect, readsBack } = step;
-      if (hasEffect && (await this.#hasAlready(device, hasEffect))) return result("skipped", true);
+      if (hasEffect && (await this.#hasAlready(device.mergedDevice, hasEffect))) return result("skipped", true);
       let confirmed: boolean | null = null;
       for (const [index, command] of step.commands.entries()) {
         if (index > 0) await sleep(step.delayMs, this.#abortSignal);
@@ -219,7 +219,7 @@ class Run {
           );
         confirmed = answer.data.confirmed ?? null;
       }
-      if (readsBack) confirmed = await this.#hasBecome(device, readsBack);
+      if (readsBack) confirmed = await this.#hasBecome(device.mergedDevice, readsBack);
       return result("did", confirmed);
     } catch (error) {
       return result("failed", null, stepErrorOf(error));
@@ -281,7 +281,7 @@ class Run {
     const { conditions, branches } = step;
     let matched: boolean;
     try {
-      const states = await Promise.all(step.devices.map((device) => device.state(this.#abortSignal)));
+      const states = await Promise.all(step.devices.map((device) => device.mergedDevice.state(this.#abortSignal)));
       matched = states.every((state) => conditions.every((one) => one.holds(state)));
     } catch (error) {
       for (const branch of [branches.yes, branches.no]) this.#passOver(branch);

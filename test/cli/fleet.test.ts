@@ -49,7 +49,9 @@ test("what is wrong with an option is told of the option, not of the setting tha
   const told = await ls("mqtts://127.0.0.1:1", "--ca", import.meta.path);
   expect(told).toStartWith("zapd: the file of --ca contains no certificate");
   // What was not given is named as the setting that it is.
-  expect(await ls("mqtts://127.0.0.1:1", "--cert", import.meta.path)).toContain("only one of --cert and mqtt.key is set");
+  expect(await ls("mqtts://127.0.0.1:1", "--cert", import.meta.path)).toContain(
+    "only one of --cert and mqtt.key is set",
+  );
 });
 
 test("the login of the config is not sent to the broker of another host", async () => {

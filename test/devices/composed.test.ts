@@ -16,6 +16,8 @@ import { waitFor } from "../../src/devices/wait.ts";
 import { Seats } from "../../src/discovery/probe-queue.ts";
 import type { Capability, Composition, Emit, Key, PlatformApp, StatePart } from "../../src/platforms/platform.ts";
 import { stateParts } from "../../src/platforms/platform.ts";
+import { runPlan } from "../../src/scenes/run.ts";
+import { Scenes } from "../../src/scenes/scenes.ts";
 import { createLog } from "../../src/system/log.ts";
 import { codeOf, failureOf } from "../support/failure.ts";
 import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
@@ -444,6 +446,25 @@ test("a wait for one that became a part of another before, as in the course of a
   await until("it is read", () => alpha.set.done.includes("state"));
   alpha.emit({ type: "state", patch: { power: "standby" } });
   expect((await waits).matched).toBe(true);
+});
+
+test("a scene tests what its device is now, also where it was a part of another in its course", async () => {
+  await registry.split(recordOf("beta").id, "beta");
+  alpha.set.state = { ...asleep, power: "on" };
+  beta.set.state = { ...asleep, power: "on", playback: playing, app };
+  const id = recordOf("alpha").id;
+  const toml = 'steps = [{ if = "playback:playing", then = [{ key = "up" }] }, { launch = "News" }]';
+  const plan = new Scenes(folder(), devices).ofSteps({ device: id, toml });
+  await registry.join(recordOf("beta").id, id);
+  await registry.split(recordOf("beta").id, "beta");
+  const sent: string[] = [];
+  const send = async (_command: object, { id: to }: { readonly id: string }) => {
+    sent.push(to);
+    return { ok: true, data: {} } as const;
+  };
+  const result = await runPlan(plan, { send, signal: neverAborted, onStep: () => {} });
+  expect(result.steps[0]).toMatchObject({ matched: false });
+  expect(sent).toEqual([id]);
 });
 
 test("who follows one that becomes a part of another follows that", async () => {
