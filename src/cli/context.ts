@@ -181,20 +181,20 @@ export function configuredSocket(config: string): string {
 
 // The streams are made at the first write: making one takes as long as a key press, and a key press writes nothing.
 
-const handled = new WeakSet<NodeJS.WriteStream>();
+const ignore = () => {};
 
-/** For data. When the reader has gone (`zapd devices | head -1`), the command ends. */
+/** For data. When the reader has gone (`zapd devices | head -1`), the command ends: at once, unless it takes SIGPIPE. */
 export function stdout(): NodeJS.WriteStream {
   return onWriteError(process.stdout, exitOnWriteError);
 }
 
 /** For messages. A command that nobody hears does its work and has its exit status all the same. */
 export function stderr(): NodeJS.WriteStream {
-  return onWriteError(process.stderr, () => {});
+  return onWriteError(process.stderr, ignore);
 }
 
 function exitOnWriteError(error: NodeJS.ErrnoException): void {
-  if (error.code === "EPIPE") process.exit();
+  if (error.code === "EPIPE") return void (process.emit("SIGPIPE", "SIGPIPE") || process.exit());
   try {
     writeSync(2, `zapd: the output could not be written (${systemCode(error)}).\n`);
   } catch {
@@ -204,7 +204,5 @@ function exitOnWriteError(error: NodeJS.ErrnoException): void {
 }
 
 function onWriteError(stream: NodeJS.WriteStream, failed: (error: NodeJS.ErrnoException) => void): NodeJS.WriteStream {
-  if (!handled.has(stream)) stream.on("error", failed);
-  handled.add(stream);
-  return stream;
+  return stream.off("error", failed).on("error", failed);
 }

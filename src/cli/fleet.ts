@@ -182,7 +182,7 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
   const [interrupted, gaveUp] = [new AbortController(), new AbortController()];
   let by: NodeJS.Signals | undefined;
   if (leased)
-    onSignal(endingSignals(), (signal) => {
+    onSignal([...endingSignals(), "SIGPIPE"], (signal) => {
       by = signal;
       interrupted.abort(new ZapdError("device_error", "The installation was stopped"));
       const silent = new ZapdError("site_offline", "The installation was stopped, but its site does not answer", {
@@ -208,12 +208,13 @@ async function runOnSelected(context: Context, { op, args, leased }: Request, mo
       replyTo,
       timeoutMs: leftMs,
       onResult: (result) => {
-        // After SIGHUP there may be no terminal left, and a failed write would end the process before all leases are freed.
-        if (!context.json && by !== "SIGHUP") printDeviceResult(context, result, hints);
+        // There may be no terminal, or no reader, left, and a failed write would end the process before all leases are freed.
+        const isUnread = by === "SIGHUP" || by === "SIGPIPE";
+        if (!context.json && !isUnread) printDeviceResult(context, result, hints);
       },
     });
     const status = reportResults(context, results);
-    return by ? 128 + constants.signals[by] : status;
+    return by && by !== "SIGPIPE" ? 128 + constants.signals[by] : status;
   } finally {
     await close();
   }

@@ -28,9 +28,11 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
   let broker: Mosquitto;
   const folder = testFolder();
   let asked = 0;
+  let firsts = 0;
   const server = https.createServer(certificate, ({ url }, response) => {
     asked++;
-    if (url !== "/held.zip") response.end(archive);
+    const isHeld = url === "/held.zip" || (url === "/first.zip" && firsts++ > 0);
+    if (!isHeld) response.end(archive);
   });
   let origin = "";
   type House = Awaited<ReturnType<typeof house>>;
@@ -241,6 +243,15 @@ describe.skipIf(noMosquitto !== null)(`fleet${noMosquitto === null ? "" : ` (ski
       for (const id of lab().ids) await lab().daemon.api("DELETE", `/devices/${id}/lease?force=true`);
     },
   );
+
+  test("an installation whose reader has gone ends, and frees the leases of the sets that are still to have it", async () => {
+    const words = ["fleet", "install", `${origin}/first.zip`, "--file", join(folder, "app.zip"), "--site", "lab"];
+    const address = ["--broker", `mqtt://127.0.0.1:${broker.port}`];
+    const child = Bun.spawn(["sh", "-c", '"$@" | :', "sh", ...zapdWords(), ...words, ...address], { stderr: "pipe" });
+    expect(await new Response(child.stderr).text()).toBe("1 of 2 accepted it\n");
+    const { body } = await lab().daemon.api("GET", "/devices");
+    expect(body.data.map(({ lease }: { lease: unknown }) => lease)).toEqual([null, null]);
+  });
 
   test("Home Assistant finds each set, as it changes, and no more once it is turned off", async () => {
     const [id = ""] = bar().ids;
