@@ -110,9 +110,10 @@ export class Commands {
     });
   }
 
-  /** Stops publishing the log of a device whose lease has ended. */
+  /** Stops publishing the log of a device whose lease has ended, and fetching packages for it. */
   leaseEnded(deviceId: string): void {
     this.#logs.get(deviceId)?.stop.abort();
+    this.#sideload.leaseEnded(deviceId);
   }
 
   /** Stops publishing logs, since the connection has ended. */
@@ -229,7 +230,7 @@ export class Commands {
     const followed = this.#logs.get(device.id);
     // The lease was renewed.
     if (followed?.token === token && !followed.stop.signal.aborted) return;
-    this.leaseEnded(device.id);
+    followed?.stop.abort();
     const stop = new AbortController();
     this.#logs.set(device.id, { token, stop });
     const mayPublish = bucketOf(linesPerSecond, linesPerSecond);

@@ -40,6 +40,8 @@ export class Sideload {
   readonly #options: SideloadOptions;
   readonly #call: ReturnType<typeof createCall>;
   readonly #turns = new Semaphore(maxDownloads);
+  /** Aborted when the lease of a device ends, by the device's id. */
+  readonly #leaseEnds = new Map<string, AbortController>();
 
   constructor(options: SideloadOptions) {
     this.#options = options;
@@ -71,17 +73,27 @@ export class Sideload {
         "unsupported_operation",
         `${device.name} does not accept packages: it lacks the capability "dev"`,
       );
-    if (device.lease === null)
-      throw new ZapdError("device_leased", `The lease of ${device.name} has ended`, {
-        hint: "Take a new one with take_lease",
-      });
+    if (device.lease === null) throw leaseHasEnded(device.name);
+    const leaseEnd = this.#leaseEnds.get(device.id) ?? new AbortController();
+    this.#leaseEnds.set(device.id, leaseEnd);
+    const within = AbortSignal.any([signal, leaseEnd.signal]);
     return this.#turns.run(async () => {
-      signal.throwIfAborted();
+      within.throwIfAborted();
       const { origins, folder, ca } = artifacts;
-      return withArtifact(artifact, { origins: origins(), folder, ca: ca(), signal }, async (path) => {
+      return withArtifact(artifact, { origins: origins(), folder, ca: ca(), signal: within }, async (path) => {
         const archive = { size: artifact.bytes, stream: () => streamFile(path) };
         return (await this.#call("installPackage", { id: device.id, archive, params, lease, signal })).text;
       });
     });
   }
+
+  /** Ends the installations on a device whose lease has ended: those that wait, and their downloads. */
+  leaseEnded(deviceId: string): void {
+    this.#leaseEnds.get(deviceId)?.abort(leaseHasEnded("the device"));
+    this.#leaseEnds.delete(deviceId);
+  }
+}
+
+function leaseHasEnded(name: string): ZapdError {
+  return new ZapdError("device_leased", `The lease of ${name} has ended`, { hint: "Take a new one with take_lease" });
 }

@@ -85,3 +85,18 @@ test("two run at a time, and an aborted one does not block the others", async ()
   expect([most, installed.length]).toEqual([2, 5]);
   expect(await outcome(one.install(args(), "t", none))).toBe("install");
 });
+
+test("one whose lease has ended is fetched no longer, nor later, and leaves its turn to others", async () => {
+  const one = sideload();
+  const held = Promise.withResolvers<void>();
+  server.answer = () => held.resolve();
+  const old = Array.from({ length: 3 }, () => outcome(one.install(args(), "old", none)));
+  await held.promise;
+  one.leaseEnded("d1");
+  server.answer = server.whole;
+  expect(await outcome(one.install(args(), "new", none))).toBe("install");
+  expect([await Promise.all(old), installed.map(({ lease }) => lease)]).toEqual([
+    Array(3).fill("device_leased"),
+    ["new"],
+  ]);
+});
