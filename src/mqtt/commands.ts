@@ -103,7 +103,7 @@ export class Commands {
     if (message.payload.length === 0) return;
     this.#run(message, bus).catch((error: unknown) => {
       const { topic, replyTo, correlation } = message;
-      this.#refuse(topic, error, partsOf(topics, topic)?.[2] === "text");
+      this.#refuse(message, error);
       // Its caller need not wait. With QoS 1 the answers to a flood would be kept until the broker has acknowledged them.
       if (topic === topics.rpc && replyTo !== null && isReplyTopic(topics, replyTo))
         bus.publish(replyTo, envelopeOf(error), { expiresInS: answerExpiryS, correlation }).catch(() => {});
@@ -258,9 +258,10 @@ export class Commands {
   }
 
   /** Reports a command that was not run in an event and in the log, without its content. */
-  #refuse(topic: string, thrown: unknown, isTyped: boolean): void {
+  #refuse({ topic, payload }: Message, thrown: unknown): void {
     if (!this.#mayReport()) return;
-    const { log, publish } = this.#options;
+    const { topics, log, publish } = this.#options;
+    const isTyped = partsOf(topics, topic)?.[2] === "text" || Buffer.from(payload).includes("literal:");
     const { code, message, hint } = errorBody(toZapdError(thrown));
     const error = isTyped ? { code, message: "The text was not typed" } : { code, message, hint };
     publish({ type: "command.refused", at: new Date().toISOString(), topic, error });

@@ -94,6 +94,24 @@ test("a call that is not run is answered: one of too many, one that was retained
   ]);
 });
 
+test("text that is not typed is in no report, however it came", async () => {
+  const events: object[] = [];
+  const error = { code: "invalid_key", message: '"literal:secret" cannot be held', hint: "not the secret" };
+  const refused = async () => Response.json({ ok: false, error }, { status: 400 });
+  const commands = new Commands(options(events, refused));
+  const bus = new MemoryBroker().client();
+  const call = { op: "press_keys", args: { device: "d1", keys: ["up", "literal:secret"] } };
+  for (const [topic, text] of [
+    [topics.rpc, JSON.stringify(call)],
+    [topics.set("d1", "key"), "literal:secret"],
+    [topics.set("d1", "text"), "secret"],
+  ] as const)
+    commands.handle({ ...nothing, topic, payload: Buffer.from(text) }, bus);
+  await until("all are reported", () => events.length === 3);
+  const told = { code: "invalid_key", message: "The text was not typed" };
+  expect(events).toEqual(Array(3).fill(expect.objectContaining({ error: told })));
+});
+
 test("of a flood some two hundred commands are run, and the others are answered", async () => {
   const commands = new Commands(options());
   const bus = new MemoryBroker().client();
