@@ -30,6 +30,8 @@ export interface BridgeOptions extends Pick<HomeAssistantOptions, "address" | "p
   readonly log: Log;
   /** Allowed origins of packages, and the folder for downloads. */
   readonly artifacts: Pick<ArtifactSettings, "origins" | "folder">;
+  /** Topics of a former site at this broker, which are to be cleared. */
+  readonly left?: readonly string[] | undefined;
 }
 
 /**
@@ -61,6 +63,8 @@ export class Bridge {
   readonly #homeAssistant: HomeAssistant;
   /** Why the id of the site is not kept. */
   readonly #unkept: BusError | undefined;
+  /** Topics of a former site, until there is a connection to clear them. */
+  #left: readonly string[];
   #bus: Bus | undefined;
   /** The connection over which the status was published: commands are subscribed to, and no other daemon has this site. */
   #served: Bus | undefined;
@@ -77,6 +81,7 @@ export class Bridge {
     this.#options = options;
     this.#unkept = unkept;
     this.#topics = topics;
+    this.#left = options.left?.filter((topic) => !topic.startsWith(`${topics.base}/`)) ?? [];
     const api = insideClient("mqtt", (request) => options.ask(request, true));
     // Nobody asks for what the bridge reads by itself: a found device that nobody uses gives way (SECURITY.md T30).
     this.#client = createClient(insideClient("mqtt", (request) => options.ask(request, false)));
@@ -114,24 +119,31 @@ export class Bridge {
 
   /**
    * Publishes that the site is offline, and disconnects. Where the `next` settings have other topics at the same broker, clears
-   * all retained documents but those that they replace.
+   * all retained documents but those that they replace; gives the topics that it could not clear without a connection.
    */
-  async stop(next?: MqttSettings): Promise<void> {
+  async stop(next?: MqttSettings): Promise<readonly string[]> {
     const { url, site, prefix } = this.#options.settings;
-    const renamed = next?.url === url && (next.site !== site || next.prefix !== prefix);
+    const isSameBroker = next?.url === url;
+    const renamed = isSameBroker && (next.site !== site || next.prefix !== prefix);
     const bus = this.#bus;
     this.#bus = undefined;
+    this.#retained.detach();
+    // Home Assistant forgets what its user has set there, such as the area, of a device whose payload is cleared.
+    const keeps = (topic: string) => next?.home_assistant === true && isDiscoveryTopic(topic);
+    const { status } = this.#topics;
+    const former = renamed ? [...this.#retained.topics.filter((topic) => !keeps(topic)), status] : [];
     if (bus) {
-      // Home Assistant forgets what its user has set there, such as the area, of a device whose payload is cleared.
-      const keeps = (topic: string) => next?.home_assistant === true && isDiscoveryTopic(topic);
-      const cleared = renamed ? this.#retained.clear(bus, keeps) : Promise.resolve();
-      const published = bus.publish(this.#topics.status, renamed ? "" : this.#offline, { retain: true, qos: 1 });
-      await Promise.race([Promise.allSettled([cleared, published]), sleep(farewellMs, this.#closing.signal)]);
+      const last = renamed ? former.map((topic) => [topic, ""] as const) : [[status, this.#offline] as const];
+      const published = last.map(([topic, payload]) => bus.publish(topic, payload, { retain: true, qos: 1 }));
+      await Promise.race([Promise.allSettled(published), sleep(farewellMs, this.#closing.signal)]);
     }
+    // Where another daemon has taken over the site, they are its documents.
+    const isOwn = this.#status.state !== "stopped";
     this.#commands?.end();
     this.#closing.abort(new BusError("left", "zapd is disconnecting from the broker"));
     await bus?.close();
     await this.#work;
+    return isSameBroker ? [...this.#left, ...(bus || !isOwn ? [] : former)] : [];
   }
 
   async #connect(): Promise<void> {
@@ -184,6 +196,8 @@ export class Bridge {
     if (this.#bus !== bus) return;
     this.#served = bus;
     await this.#publishStatus(bus);
+    for (const topic of this.#left) bus.publish(topic, "", { retain: true, qos: 1 }).catch(() => {});
+    this.#left = [];
     const filters = [topics.device("+"), topics.state("+")];
     const isKnown = (topic: string) => {
       const id = partsOf(topics, topic)?.[0] ?? "";

@@ -3,7 +3,7 @@ import type { Config } from "../config/config.ts";
 import { withHint } from "../system/text.ts";
 import type { Bridge, BridgeOptions, BridgeStatus } from "./bridge.ts";
 
-export type LinkOptions = Omit<BridgeOptions, "settings">;
+export type LinkOptions = Omit<BridgeOptions, "settings" | "left">;
 
 export class MqttLink {
   readonly #options: LinkOptions;
@@ -58,10 +58,10 @@ export class MqttLink {
     const before = this.#bridge;
     this.#bridge = undefined;
     const settings = this.#settings;
-    await before?.stop(this.#isStopped ? undefined : settings);
+    const left = await before?.stop(this.#isStopped ? undefined : settings);
     if (this.#isStopped || !settings?.url) return;
     const { Bridge } = await import("./bridge.ts");
-    const bridge = await Bridge.open({ ...this.#options, settings });
+    const bridge = await Bridge.open({ ...this.#options, settings, left });
     this.#bridge = bridge;
     bridge.start();
   }

@@ -114,11 +114,9 @@ export class RetainedDocuments {
     }
   }
 
-  /** Clears every document at the broker but those that it `keeps`. */
-  async clear(bus: Bus, keeps: (topic: string) => boolean): Promise<void> {
-    this.detach();
-    const topics = [...this.#published.keys()].filter((topic) => !keeps(topic));
-    await Promise.all(topics.map((topic) => bus.publish(topic, "", { retain: true, qos: 1 })));
+  /** The topics at which the broker has a document, or may have one. */
+  get topics(): readonly string[] {
+    return [...new Set([...this.#published.keys(), ...this.#wanted.keys()])];
   }
 
   /** The connection has ended. */

@@ -254,6 +254,41 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
   });
 
+  test("a site that is renamed before it is connected, or while it is not, leaves nothing retained either", async () => {
+    let isOpen = true;
+    const relay = await listening(
+      net.createServer((client) => {
+        if (!isOpen) return void client.destroy();
+        const to = net.connect(broker.port, "127.0.0.1");
+        client.pipe(to).pipe(client);
+      }),
+    );
+    const mqtt = { url: `mqtt://127.0.0.1:${relay.port}`, site: "first" };
+    const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    const kept = async () => (await broker.kept("zapd/1/#")).map(({ topic }) => topic.split("/")[2]);
+    const isOnline = (site: string) =>
+      ears.until(({ topic, json }) => topic === `zapd/1/${site}/status` && json.online === true);
+    try {
+      await succeed(next, "addDevice", { body: { host: set.host, port: set.port, name: "Den" } });
+      await ears.until(({ topic, text }) => topic.startsWith("zapd/1/first/devices/") && text !== "");
+      for (const change of [{ "mqtt.commands": "developer" }, { "mqtt.site": "second" }])
+        await next.api("PATCH", "/config", change);
+      await isOnline("second");
+      await ears.until(({ topic, text }) => topic.startsWith("zapd/1/second/devices/") && text !== "");
+      expect(await kept()).not.toContain("first");
+      isOpen = false;
+      relay.hangUp();
+      for (const site of ["third", "fourth"]) await next.api("PATCH", "/config", { "mqtt.site": site });
+      isOpen = true;
+      await next.api("PATCH", "/config", { "mqtt.commands": "control" });
+      await isOnline("fourth");
+      await until("the second is cleared", async () => !(await kept()).includes("second"));
+    } finally {
+      await next.dispose();
+      await relay.stop();
+    }
+  });
+
   test("after a lost connection a site is online once it hears commands, whatever changes before that", async () => {
     let isFirst = true;
     const subscribing = Promise.withResolvers<() => void>();
