@@ -119,7 +119,7 @@ export function readMedia(message: Json, before: Media | null, now = performance
   const status = isLoading ? "buffering" : statuses.get(text(playerState) ?? "");
   if (typeof mediaSessionId !== "number" || status === undefined) return null;
   const same = before?.sessionId === mediaSessionId ? before : null;
-  const seconds = number(report["currentTime"]);
+  const rate = number(report["playbackRate"]);
   const commands = number(report["supportedMediaCommands"]) ?? same?.commands ?? null;
   const inQueue = report["items"] === undefined ? (same?.inQueue ?? false) : listOf(report, "items", 2).length > 1;
   // The default receiver takes these in a queue, and does not say so (i8beef/node-red-contrib-castv2#57, #37).
@@ -129,20 +129,28 @@ export function readMedia(message: Json, before: Media | null, now = performance
     sessionId: mediaSessionId,
     status,
     isLoading,
-    positionMs: seconds === null ? null : seconds * 1_000,
-    rate: number(report["playbackRate"]) ?? 1,
+    positionMs: milliseconds(report["currentTime"]),
+    rate: rate !== null && Math.abs(rate) <= maxRate ? rate : 1,
     commands: commands === null ? null : commands | queue,
     inQueue,
     at: now,
   };
 }
 
+/** What a player gives as the length of a stream without an end (shaka-project/shaka-player#1052). */
+const endlessSeconds = 2 ** 32;
+const maxRate = 1_000;
+
+function milliseconds(value: unknown): number | null {
+  const seconds = number(value);
+  return seconds !== null && seconds >= 0 && seconds < endlessSeconds ? seconds * 1_000 : null;
+}
+
 function readItem(media: Json): Pick<Media, "durationMs" | "live" | "title" | "artist" | "image"> {
   const metadata = asJson(media["metadata"]);
-  const duration = number(media["duration"]);
   const stream = text(media["streamType"])?.toUpperCase();
   return {
-    durationMs: duration !== null && duration > 0 ? duration * 1_000 : null,
+    durationMs: milliseconds(media["duration"]) || null,
     live: stream === "LIVE" ? true : stream === "BUFFERED" ? false : null,
     title: text(metadata["title"]) ?? text(metadata["songName"]),
     artist: text(metadata["artist"]) ?? text(metadata["albumArtist"]),

@@ -235,6 +235,17 @@ describe("MEDIA_STATUS", () => {
     expect(playing(read({ media: { ...live, streamType: "BUFFERED" } }))?.position_ms).toBe(12_500);
   });
 
+  test("times that cannot be are unknown: players give 2^32 s as the length of a stream without an end", () => {
+    for (const seconds of [2 ** 32, 1e300, 1e306, -1]) {
+      const times = { media: { ...media.media, duration: seconds }, currentTime: seconds };
+      expect(playing(read(times))).toMatchObject({ duration_ms: null, position_ms: null });
+    }
+    // That of a live stream may be counted from 1970.
+    const live = { ...media.media, streamType: "LIVE", duration: 2 ** 31 };
+    expect(playing(read({ media: live, currentTime: 1.7e9 }))?.position_ms).toBe(1.7e12);
+    expect(playing(read({ playbackRate: 1e300 }), 1_000)).toMatchObject({ position_ms: 13_500 });
+  });
+
   test("nothing is loaded: an empty list, an idle player, and invalid ones", () => {
     for (const status of [
       [],
