@@ -11,8 +11,9 @@ import { falseIfSilent, noSuchApp, type Rest, refused } from "./rest.ts";
 import { knownApps } from "./services.ts";
 import type { RemoteSession, WithRemote } from "./session.ts";
 
-/** TVs that list no apps do not answer at all (3.4). */
+/** TVs that list no apps do not answer at all (3.4). One that did not answer before gets less time. */
 const listTimeoutMs = 3_000;
+const askAgainTimeoutMs = 1_000;
 const shownTimeoutMs = 5_000;
 const closedTimeoutMs = 3_000;
 const parallelRequests = 4;
@@ -23,6 +24,8 @@ export class Apps {
   readonly #emit: Emit<SamsungMemory>;
   /** The app that was on the screen last: it most likely still is. */
   #last: string | null = null;
+  /** It was asked for its list, and did not answer: it is not asked again before the next connection. */
+  #isSilent = false;
 
   constructor(target: SamsungTarget, rest: Rest, emit: Emit<SamsungMemory>) {
     this.#target = target;
@@ -33,9 +36,14 @@ export class Apps {
   /** Without a `session`, looks for the known apps. */
   async list(session: RemoteSession | null, signal: AbortSignal): Promise<PlatformApp[]> {
     const { lists } = this.#target.memory;
-    const listed = session && lists !== false ? readApps(await session.apps(signal, listTimeoutMs)) : null;
+    const asked = this.#isSilent ? null : session;
+    const timeoutMs = lists === false ? askAgainTimeoutMs : listTimeoutMs;
+    const listed = asked && readApps(await asked.apps(signal, timeoutMs));
     // At once: a slow TV leaves too little time for its apps after the wait for a list, and must not be asked for one again.
-    if (session && lists === undefined) this.#emit({ type: "facts", memory: { lists: listed !== null } });
+    if (asked && lists !== true) {
+      this.#isSilent = listed === null;
+      this.#emit({ type: "facts", memory: { lists: listed !== null } });
+    }
     const apps = listed ?? (await this.#probe(signal));
     this.#emit({ type: "facts", memory: { apps } });
     return apps.map(({ id, name }) => appOf(id, name));
@@ -92,10 +100,13 @@ export class Apps {
   }
 
   async #probe(signal: AbortSignal): Promise<ListedApp[]> {
-    const remembered = this.#target.memory.apps?.map(({ id }) => id) ?? [];
-    const ids = [...new Set([...knownApps.map(([id]) => id), ...remembered])];
+    const remembered = this.#target.memory.apps ?? [];
+    const native = remembered.filter((app) => app.native);
+    const others = remembered.filter((app) => !app.native).map(({ id }) => id);
+    const ids = [...new Set([...knownApps.map(([id]) => id), ...others])];
     const installed = await this.#query(ids, signal, () => true);
-    return installed.map(({ app: { platformId, name } }) => ({ id: platformId, name, native: false }));
+    // The TV's own apps have no status.
+    return [...installed.map(({ app: { platformId, name } }) => ({ id: platformId, name, native: false })), ...native];
   }
 
   /** Requests each app, a few at a time; returns those that are installed and match, in order. */

@@ -14,7 +14,7 @@ export const samsungMemory = z
     frame: z.boolean(),
     /** Whether it has a UPnP renderer for its volume; unknown before it was asked. */
     renderer: z.boolean(),
-    /** Whether it lists its apps; one that does not is not asked again. */
+    /** Whether it has listed its apps when it was asked. */
     lists: z.boolean(),
     /** Its apps; `native` ones have no status, and are started in another way. */
     apps: z.array(z.object({ id: z.string(), name: z.string(), native: z.boolean() })).max(200),

@@ -318,6 +318,15 @@ describe("prompts and deadlines", () => {
     const begun = performance.now();
     await silent.connection.apps?.list?.(never);
     expect(performance.now() - begun).toBeLessThan(1_500);
+    // Another connection asks once more: one question that went unanswered does not decide for ever.
+    const again = await line({ year: 2019 });
+    again.told.emit({ type: "facts", memory: { lists: false, apps: silent.target.memory.apps ?? [] } });
+    expect(await again.connection.apps?.list?.(never)).toEqual(listed);
+    // Its own apps have no status, and are not gone where it does not answer.
+    const browser = { id: "org.tizen.browser", name: "Internet", native: true };
+    silent.told.emit({ type: "facts", memory: { apps: [browser, ...(silent.target.memory.apps ?? [])] } });
+    const kept = await silent.connection.apps?.list?.(never);
+    expect(kept?.map(({ name }) => name)).toEqual([...(probed?.map(({ name }) => name) ?? []), "Internet"]);
     silent.set.open("111299001912");
     const before = silent.set.received.requests.length;
     for (let round = 0; round < 3; round++) expect((await state(silent)).app?.id).toBe("youtube");
