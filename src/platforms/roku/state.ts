@@ -88,9 +88,9 @@ export class RokuState {
     if (wantsApp) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
     return {
       ...(wantsPower && { power }),
-      ...(wantsApp && this.#shown(shown)),
-      ...(wants("playback") && { playback: this.#playback(player) }),
-      ...(wants("volume") && { volume: readSettled(audio, readVolume) }),
+      ...(wantsApp && !isLate(active) && this.#shown(shown)),
+      ...(wants("playback") && !isLate(player) && { playback: this.#playback(player) }),
+      ...(wants("volume") && !isLate(audio) && { volume: readSettled(audio, readVolume) }),
       // In standby some sets still report what they showed before.
       ...(wantsPower && this.#wasOff && nothingShown),
     };
@@ -111,6 +111,11 @@ export class RokuState {
     if (this.#active && inputOf(this.#active) !== null) return null;
     return readSettled(player, (text) => readPlayback(text, this.#active));
   }
+}
+
+/** A document that comes too late says nothing of what it tells: that is as it was, as far as is known. */
+function isLate(settled: PromiseSettledResult<unknown>): boolean {
+  return settled.status === "rejected" && hasCode(settled.reason, "device_timeout");
 }
 
 function readSettled<T>(settled: PromiseSettledResult<string | null | undefined>, read: (text: string) => T): T | null {

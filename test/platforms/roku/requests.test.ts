@@ -25,6 +25,7 @@ async function connect(
   said: Readonly<Record<string, string | number | (() => string)>> = {},
   ports = {},
   onAsked = (_path: string) => {},
+  timeout = 5_000,
 ) {
   const set = await startHttpDevice(({ target }) => {
     onAsked(target);
@@ -33,7 +34,7 @@ async function connect(
     if (one === "hang") return one;
     return typeof one === "number" ? answer(one) : answer(200, one);
   });
-  return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address, ports });
+  return lineTo<typeof set, RokuMemory, unknown>(roku, set, { lead: set.address, ports, timeout });
 }
 
 test("T11 hostile ids, parameters and texts make exactly one request line, and our own headers", async () => {
@@ -84,6 +85,19 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
   expect(presses()).toBe(0);
   await connection.keys?.press("pause", never);
   expect(presses()).toBe(1);
+});
+
+test("a document that comes too late says nothing of its part to a poll; the whole state has it as unknown", async () => {
+  const app = '<active-app><app id="12">Netflix</app></active-app>';
+  let player = '<player state="play"><plugin id="12"/></player>';
+  const said = { [paths.activeApp]: app, [paths.mediaPlayer]: () => player };
+  const { connection } = await connect(said, {}, undefined, 500);
+  const state = has(connection.state);
+  expect(await state.read(never)).toMatchObject({ app: { platformId: "12" }, playback: { status: "playing" } });
+  player = "hang";
+  const parts = await state.readParts?.(["app", "playback"], never);
+  expect([parts?.app?.platformId, parts && "playback" in parts]).toEqual(["12", false]);
+  expect(await state.read(never)).toMatchObject({ app: { platformId: "12" }, playback: null });
 });
 
 test("after a power key the kept connections are not used again: a set that goes off leaves them dead", async () => {
