@@ -371,6 +371,20 @@ describe("what the daemon tells", () => {
     expect(tell(begin(null), snapshot([], 1, true))).toMatchObject({ hasSnapshot: true, current: null });
   });
 
+  test("a snapshot without the one that is driven goes on with what it is a part of, or says that it is gone", () => {
+    const model = { ...driving(), current: bedroom.id };
+    const usual = { ...livingRoom, is_default: true };
+    const kitchen = { ...bedroom, id: "kitchen", name: "Kitchen" };
+    const event = { at, ...snapshot([usual, kitchen], 1, true) } as never;
+    const merged = told(model, { name: "daemonEvent", event, whole: "kitchen" });
+    expect(merged).toMatchObject({ current: "kitchen", notice: null });
+    expect(tell(model, snapshot([usual, kitchen], 1, true))).toMatchObject({
+      current: livingRoom.id,
+      notice: { text: "Bedroom is no longer known" },
+    });
+    expect(tell(begin("gone"), snapshot([usual], 1, true)).notice).toBeNull();
+  });
+
   test("sets come, are renamed and go: the one that is driven gives way to the default one, the first or none", () => {
     const kitchen = { ...bedroom, id: "kitchen", name: "Kitchen" };
     const added = tell(driving(), { type: "device.added", device_id: "kitchen", device: kitchen } as never);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { join } from "node:path";
+import { createKodiSimulator } from "../../src/simulators/kodi.ts";
 import { createRokuSimulator } from "../../src/simulators/roku.ts";
 import { startTestDaemon, type TestDaemon, zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
@@ -217,6 +218,37 @@ describe.skipIf(noJobs !== null)(`in a terminal${noJobs ? ` (skipped: ${noJobs})
     const pty = new InTerminal([...zapdWords(), "remote", "--socket", socket], { env: process.env });
     await pty.fills(/on · .*volume \d+/);
     expect(["0", "129"]).toContain(`${await pty.hangUp()}`);
+  }, 60_000);
+
+  test("goes on with the whole where its device became a part of another while it heard nothing", async () => {
+    const cinema = createKodiSimulator({ name: "Cinema", port: 0, tcpPort: 0, mdns: false, startMs: 0 });
+    await cinema.start();
+    const { body } = await daemon.api("POST", "/devices", { host: cinema.host, port: cinema.port });
+    const clients = new Set<Socket>();
+    const socket = join(daemon.folder, "broken.sock");
+    const tap = createServer((client) => {
+      clients.add(client);
+      joined(client, connect(join(daemon.stateFolder, "zapd.sock")));
+    }).listen(socket);
+    await daemon.api("PATCH", "/config", { "daemon.default_device": "Bedroom" });
+    const pty = terminal([...zapdWords(), "remote", "--socket", socket, "-d", "Cinema"]);
+    await pty.fills(/^ Cinema /m);
+    tap.close();
+    for (const client of clients) client.destroy();
+    await pty.fills("the daemon does not answer; trying again");
+    await daemon.api("POST", "/devices/Living%20Room/join", { with: body.data.id });
+    // A new daemon has none of the events of the one before.
+    await daemon.stop();
+    daemon = await startTestDaemon({ folder: daemon.folder });
+    tap.listen(socket);
+    await pty.fills(/^ Living Room .*\/2$/m);
+    pty.type("q");
+    expect(await pty.end()).toBe("0 cooked");
+    tap.close();
+    await daemon.api("POST", "/devices/Living%20Room/split", { platform: "kodi" });
+    await daemon.api("DELETE", `/devices/${body.data.id}`);
+    await daemon.api("PATCH", "/config", { "daemon.default_device": null });
+    await cinema.stop();
   }, 60_000);
 
   test("survives a daemon that goes and comes back", async () => {

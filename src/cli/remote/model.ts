@@ -67,7 +67,8 @@ interface Notice {
 
 export type Event =
   | { readonly name: "input"; readonly input: Input }
-  | { readonly name: "daemonEvent"; readonly event: ApiEvent }
+  /** `whole`: the device of which the current one is a part by now. */
+  | { readonly name: "daemonEvent"; readonly event: ApiEvent; readonly whole?: string | undefined }
   /** The connection to the daemon was lost, or is back. */
   | { readonly name: "connection"; readonly isLost: boolean }
   | { readonly name: "listed"; readonly id: string; readonly what: ListName; readonly choices: readonly Choice[] }
@@ -174,7 +175,7 @@ export function update(model: Model, event: Event, now: number): Step {
     case "input":
       return updateInput(model, event.input, now);
     case "daemonEvent":
-      return step(applyEvent(model, event.event));
+      return step(applyEvent(event.whole === undefined ? model : becoming(model, event.whole), event.event));
     case "connection":
       // A list that was requested will not arrive.
       return step({
@@ -208,7 +209,10 @@ function applyEvent(model: Model, event: ApiEvent): Model {
     case "snapshot": {
       const partialSnapshot = [...(event.part === 1 ? [] : model.partialSnapshot), ...event.devices];
       if (!event.last) return { ...model, partialSnapshot };
-      return withCurrentDevice({ ...model, devices: partialSnapshot, partialSnapshot: [], hasSnapshot: true });
+      const known = { ...model, devices: partialSnapshot, partialSnapshot: [], hasSnapshot: true };
+      const next = withCurrentDevice(known);
+      const isGone = model.hasSnapshot && model.current !== null && next.current !== model.current;
+      return isGone ? { ...next, notice: goneNotice(model, model.current) } : next;
     }
     case "device.added":
     case "device.changed": {
@@ -220,17 +224,8 @@ function applyEvent(model: Model, event: ApiEvent): Model {
     case "device.removed": {
       const remaining = { ...model, devices: devices.filter(({ device }) => device.id !== event.device_id) };
       if (model.current !== event.device_id) return remaining;
-      // A picker has the list of the one that is gone.
-      if (event.part_of !== undefined)
-        return withCurrentDevice({
-          ...remaining,
-          current: event.part_of,
-          mode: model.mode.name === "pick" ? mode : model.mode,
-        });
-      return withCurrentDevice({
-        ...remaining,
-        notice: { text: `${nameOf(model, event.device_id)} is no longer known`, isFailure: false },
-      });
+      if (event.part_of !== undefined) return withCurrentDevice(becoming(remaining, event.part_of));
+      return withCurrentDevice({ ...remaining, notice: goneNotice(model, event.device_id) });
     }
     case "state.changed": {
       const { device_id, state } = event;
@@ -239,6 +234,11 @@ function applyEvent(model: Model, event: ApiEvent): Model {
     default:
       return model;
   }
+}
+
+/** The model with the device of which the current one has become a part. A picker has the list of the one that is gone. */
+function becoming(model: Model, whole: string): Model {
+  return { ...model, current: whole, mode: model.mode.name === "pick" ? mode : model.mode };
 }
 
 /** The model with a current device that exists: the one before, else the default, else the first. */
@@ -278,6 +278,10 @@ function noticeOf({ code, message, hint }: Failure): Notice {
 
 function nameOf(model: Model, id: string): string {
   return printable(model.devices.find(({ device }) => device.id === id)?.device.name ?? "it");
+}
+
+function goneNotice(model: Model, id: string): Notice {
+  return { text: `${nameOf(model, id)} is no longer known`, isFailure: false };
 }
 
 const pageRows = 8;

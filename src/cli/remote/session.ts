@@ -1,5 +1,5 @@
 /** `zapd remote`: a full-screen remote in the terminal. */
-import type { Result } from "../../api/client.ts";
+import type { ApiEvent, Result } from "../../api/client.ts";
 import { exits, type Failure, type Outcome } from "../../api/errors.ts";
 import { sleep } from "../../system/sleep.ts";
 import { call } from "../client.ts";
@@ -90,7 +90,7 @@ class Session {
     while (!this.#model.hasSnapshot) {
       const { value: event, done } = await events.next();
       if (done) return;
-      this.#dispatch({ name: "daemonEvent", event });
+      await this.#apply(event);
     }
     void this.#follow(events);
   }
@@ -181,11 +181,21 @@ class Session {
 
   async #follow(events: ReturnType<typeof followEvents>): Promise<void> {
     try {
-      for await (const event of events) this.#dispatch({ name: "daemonEvent", event });
+      for await (const event of events) await this.#apply(event);
     } catch (error) {
       this.#ended.reject(error);
       this.#quit();
     }
+  }
+
+  async #apply(event: ApiEvent): Promise<void> {
+    const told = { name: "daemonEvent", event } as const;
+    const { current: id } = this.#model;
+    const { current } = update(this.#model, told, Date.now()).model;
+    // A snapshot does not tell what has become a part of another device meanwhile: keys must not go to the default one.
+    const isLost = event.type === "snapshot" && id !== null && current !== id;
+    const found = isLost ? await tryCall(this.#context, "getDevice", { id }, listTimeoutMs) : null;
+    this.#dispatch({ ...told, whole: found?.ok ? found.data.id : undefined });
   }
 
   async #releaseKeys(): Promise<void> {
