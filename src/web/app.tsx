@@ -2,7 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { call } from "./calls.ts";
-import { focusView, houseTop, linkTo, route } from "./route.ts";
+import { focusView, goOnWith, houseTop, linkTo, route } from "./route.ts";
 import { connection, entryOf, lostBecause } from "./store.ts";
 import { Icon } from "./ui/icon.tsx";
 import { Notice } from "./ui/notice.tsx";
@@ -19,10 +19,21 @@ async function reloadIfReplaced(): Promise<void> {
   if (version !== ownVersion) location.reload();
 }
 
+/** Goes on with the whole where the device of an old address has become a part of another. */
+async function goOnWithWhole(part: string): Promise<void> {
+  const { id } = await call("getDevice", { id: part });
+  if (id !== part) goOnWith(id, part);
+}
+
 export function App() {
   useSignalEffect(() => {
     // What cannot be asked now is asked when it is back the next time.
     if (connection.value === "live") reloadIfReplaced().catch(() => {});
+  });
+  useSignalEffect(() => {
+    const { id } = route.value;
+    const mayBePart = id !== null && /^[0-9a-f-]{36}$/.test(id) && !entryOf(id);
+    if (mayBePart && connection.value === "live") goOnWithWhole(id).catch(() => {});
   });
   const { view, id } = route.value;
   const shown = views.find(({ path }) => path === view);

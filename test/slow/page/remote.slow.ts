@@ -511,6 +511,9 @@ describePage("the remote", (visit) => {
       await until(page, "it goes on with the whole", (id) => location.hash === `#/remote/${id}`, whole);
       await shows(page, "Cinema");
       expect(await page.evaluate(() => document.activeElement?.ariaLabel)).toBe("Shortcuts");
+      const bookmark = await visit(demo.port(), { at: `/remote/${part}` });
+      await until(bookmark.page, "the address follows it", (id) => location.hash === `#/remote/${id}`, whole);
+      await shows(bookmark.page, "Cinema");
     } finally {
       await api("POST", `/devices/${whole}/split`, { platform: "samsung" });
     }
