@@ -207,8 +207,10 @@ export class KodiDevice {
     isSecret = false,
   ): Promise<unknown> {
     const http = this.#http;
-    const overSocket = async () => {
-      const session = await this.#session(signal, how === "command");
+    const overSocket = async (unopened = (error: unknown) => error) => {
+      const session = await this.#session(signal, how === "command").catch((error: unknown) => {
+        throw unopened(error);
+      });
       const askedAt = performance.now();
       return session.call(method, params, signal).catch((error: unknown) => {
         // A machine without power leaves the connection open: the next call opens another.
@@ -228,8 +230,10 @@ export class KodiDevice {
       const hasNoSocket = !this.isFollowed && this.#noSocketAt > startedAt;
       const mayUseSocket = (isWebOff || hasCode(error, "device_unproven")) && !hasNoSocket;
       if (!mayUseSocket || (isSecret && !this.#isVerified)) throw this.explainFailure(error);
-      return overSocket().catch((socketError: unknown) => {
-        throw hasReason(socketError, "wrong_device") ? socketError : this.explainFailure(error);
+      // What it answers there counts, and what it has got there must not be sent again.
+      return overSocket((socketError) => {
+        const saysMore = hasReason(socketError, "wrong_device") || hasCode(socketError, "device_busy");
+        return saysMore ? socketError : this.explainFailure(error);
       });
     }
   }

@@ -27,11 +27,15 @@ test.each([
   await before.stop();
   const now = await startKodi({ mac: "02:00:5e:00:53:31", webServer: false });
   cleanups.push(() => now.stop());
-  const { tcp: port } = now.ports;
-  if (port === null) throw new Error("it has no socket");
+  const relay = await startRelay(host, now.ports.tcp ?? 0);
+  cleanups.push(() => relay.stop());
+  const { port } = relay;
   const txt = { uuid: isOwn ? uuid : "0a1b2c3d-0000-4000-8000-00000000b172" };
   const service = { type: "_xbmc-jsonrpc._tcp", name: "One", port, source: host, addresses: [host], txt };
-  const platformHost = platformHostOf({ announced: (type) => (type === service.type ? service : null) });
+  const platformHost = platformHostOf({
+    timeout: 1_000,
+    announced: (type) => (type === service.type ? service : null),
+  });
   const known = { ...sighting, memory: { ...sighting.memory, socket: port } };
   const { target, told } = targetOf<KodiMemory, KodiSecret>(known, lead);
   const connection = kodi.connect(target, platformHost, told.emit);
@@ -39,6 +43,13 @@ test.each([
   const outcome = await failureOf(Promise.resolve(connection.keys?.press("left", never)));
   expect(outcome).toMatch(isOwn ? /^none$/ : /^device_unreachable: is not running/);
   expect(doneTo(now)).toEqual(isOwn ? ["Input.Left"] : []);
+  if (!isOwn) return;
+  // What it answers there counts, and not that its web server is off: what it has got must not be sent again.
+  const launched = connection.apps?.launch?.("/no/such.mp4", {}, never);
+  expect(await failureOf(Promise.resolve(launched))).toMatch(/^app_not_found/);
+  relay.keep();
+  expect(await failureOf(Promise.resolve(connection.keys?.press("right", never)))).toMatch(/^device_timeout/);
+  expect(doneTo(now)).toContain("Input.Right");
 });
 
 test("one whose firewall drops what comes to its socket is logged in to in time", async () => {
