@@ -88,7 +88,7 @@ export async function wake(parts: WakeParts, { isSilent, timeoutMs }: WakeOption
 }
 
 /** Whether a device that gave this answer needs no packets: it is on, or has taken power-on. */
-async function turnsOn({ power, checkAwake }: WakeParts, answer: Answer, signal: AbortSignal): Promise<boolean> {
+async function turnsOn({ power, macs, checkAwake }: WakeParts, answer: Answer, signal: AbortSignal): Promise<boolean> {
   if (answer === undefined) return false;
   if (!power.on) return answer !== false;
   checkAwake?.();
@@ -96,7 +96,9 @@ async function turnsOn({ power, checkAwake }: WakeParts, answer: Answer, signal:
     await power.on(signal);
     return true;
   } catch (error) {
-    if (!hasReason(error, "asleep")) throw error;
+    // Some answer in standby over one connection, and let nobody open the one that takes commands.
+    const mayBeCalled = macs.length > 0 && hasCode(error, "device_unreachable") && !isFinal(error);
+    if (!hasReason(error, "asleep") && !mayBeCalled) throw error;
     return false;
   }
 }

@@ -179,6 +179,16 @@ test("one in a standby that only packets end gets them, and is asked once a seco
   expect(unwoken.after).toBeWithin(30_000, 31_500);
 });
 
+test("one that answers in standby, and closes what power-on is to go over, gets packets: nothing has reached it", async () => {
+  const on = (ms: number) => (ms < 3_000 ? failing("closed") : undefined);
+  const set = await play({ isOn: (ms) => ms >= 4_000, on }, key);
+  expect([set.outcome, set.called[0], set.told.length > 1]).toEqual(["on", 0, true]);
+  const other = await play({ isOn: () => false, on: () => wrongDevice("192.0.2.1") }, key);
+  expect([other.outcome, other.called]).toEqual([expect.stringMatching(/^device_unreachable/), []]);
+  const unknown = await play({ isOn: () => false, on, macs: [] }, key);
+  expect([unknown.outcome, unknown.called]).toEqual(["device_unreachable: fails by closed", []]);
+});
+
 test("it is asked at once when it pushes that it is on", async () => {
   const set = await play({ isOn: (ms) => ms >= 1_300, saysOnAt: 1_300 }, command);
   expect(set.outcome).toBe("on");
