@@ -85,7 +85,7 @@ export class RokuState {
       this.#provenAt = info.status === "fulfilled" ? performance.now() : Number.NEGATIVE_INFINITY;
       this.#wasOff = power === "standby";
     }
-    if (wantsApp) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
+    if (wantsApp && !isLate(active)) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
     return {
       ...(wantsPower && { power }),
       ...(wantsApp && !isLate(active) && this.#shown(shown)),

@@ -88,15 +88,20 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
 });
 
 test("a document that comes too late says nothing of its part to a poll; the whole state has it as unknown", async () => {
-  const app = '<active-app><app id="12">Netflix</app></active-app>';
+  let active = '<active-app><app id="12">Netflix</app></active-app>';
   let player = '<player state="play"><plugin id="12"/></player>';
-  const said = { [paths.activeApp]: app, [paths.mediaPlayer]: () => player };
+  const said = { [paths.activeApp]: () => active, [paths.mediaPlayer]: () => player };
   const { connection } = await connect(said, {}, undefined, 500);
   const state = has(connection.state);
   expect(await state.read(never)).toMatchObject({ app: { platformId: "12" }, playback: { status: "playing" } });
-  player = "hang";
-  const parts = await state.readParts?.(["app", "playback"], never);
-  expect([parts?.app?.platformId, parts && "playback" in parts]).toEqual(["12", false]);
+  const both = async () => (await state.readParts?.(["app", "playback"], never)) ?? {};
+  [active, player] = ["hang", '<player state="play"><plugin id="99"/><position>5000 ms</position></player>'];
+  const withoutApp = await both();
+  // The position is that of another app than the one that was shown last.
+  expect(["app" in withoutApp, withoutApp.playback?.position_ms]).toEqual([false, null]);
+  [active, player] = ['<active-app><app id="12">Netflix</app></active-app>', "hang"];
+  const withoutPlayer = await both();
+  expect([withoutPlayer.app?.platformId, "playback" in withoutPlayer]).toEqual(["12", false]);
   expect(await state.read(never)).toMatchObject({ app: { platformId: "12" }, playback: null });
 });
 
