@@ -2,7 +2,7 @@
  * What an LG TV can do beside keys: volume, playback, files, inputs, channels, icons, messages (smart-tvs.md 2.4, 2.5).
  */
 import { ZapdError } from "../../api/errors.ts";
-import { unlessSlept } from "../../system/clock.ts";
+import { sleepCheck, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { readOwnPicture } from "../../transport/own-picture.ts";
 import type { ReconnectingSession } from "../../transport/session.ts";
@@ -129,7 +129,9 @@ async function play(
   const tries: [uri: string, payload: Payload][] = [[uris.viewer, viewerPayload(item)]];
   if (app !== null) tries.push([uris.launchMedia, mediaPayload(app, item)]);
   let failed: WebosError | null = null;
+  const checkAwake = sleepCheck();
   for (const [uri, payload] of tries) {
+    if (failed !== null) checkAwake();
     failed = await registered.command(uri, payload, signal).then(() => null, unsupportedOrThrow);
     if (failed === null) return;
   }

@@ -132,6 +132,18 @@ describe("keys, apps and text", () => {
     expect(asked).not.toContain("getPointerInputSocket");
   });
 
+  test("R14 a file that the viewer refuses is not given to an app once the machine has slept", async () => {
+    const asked: string[] = [];
+    const refusal = { returnValue: false, errorText: "500 Application error" };
+    const one = await wordedLine({ open: refusal, launch: {} }, undefined, (word) => {
+      asked.push(word);
+      if (word === "open") passed.ms += 8_000;
+    });
+    const film = { url: "http://192.0.2.9/film.mp4", mime: "video/mp4", title: null, image: null };
+    expect(await one.connection.media?.play(film, never).catch((error) => error.code)).toBe("device_timeout");
+    expect([asked.includes("open"), asked.includes("launch")]).toEqual([true, false]);
+  });
+
   test("the input keys are those of the TV's inputs", async () => {
     const one = await line();
     const has = (key: Key) => webos.describe(one.target.facts, one.target.memory, true).keys.has(key);
