@@ -21,6 +21,8 @@ export class RokuState {
   /** The id of the app that was last shown, `null` at home, `undefined` where it was never told. */
   #active: string | null | undefined;
   #wasOff = false;
+  /** The parts whose documents came too late when they were last asked for. */
+  readonly #late = new Set<StatePart>();
 
   constructor(ecp: Ecp, target: RokuTarget) {
     this.#ecp = ecp;
@@ -85,15 +87,31 @@ export class RokuState {
       this.#provenAt = info.status === "fulfilled" ? performance.now() : Number.NEGATIVE_INFINITY;
       this.#wasOff = power === "standby";
     }
-    if (wantsApp && !isLate(active)) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
+    const [keepsApp, keepsPlayback, keepsVolume] = [
+      this.#keeps("app", active),
+      this.#keeps("playback", player),
+      this.#keeps("volume", audio),
+    ];
+    if (wantsApp && !keepsApp) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
     return {
       ...(wantsPower && { power }),
-      ...(wantsApp && !isLate(active) && this.#shown(shown)),
-      ...(wants("playback") && !isLate(player) && { playback: this.#playback(player) }),
-      ...(wants("volume") && !isLate(audio) && { volume: readSettled(audio, readVolume) }),
+      ...(wantsApp && !keepsApp && this.#shown(shown)),
+      ...(wants("playback") && !keepsPlayback && { playback: this.#playback(player) }),
+      ...(wants("volume") && !keepsVolume && { volume: readSettled(audio, readVolume) }),
       // In standby some sets still report what they showed before.
       ...(wantsPower && this.#wasOff && nothingShown),
     };
+  }
+
+  /** Whether a part stays as it was: a document that comes too late once says nothing of it. */
+  #keeps(part: StatePart, document: PromiseSettledResult<string | null | undefined>): boolean {
+    // It was not asked for.
+    if (document.status === "fulfilled" && document.value === undefined) return false;
+    const isLate = document.status === "rejected" && hasCode(document.reason, "device_timeout");
+    const keeps = isLate && !this.#late.has(part);
+    if (isLate) this.#late.add(part);
+    else this.#late.delete(part);
+    return keeps;
   }
 
   #shown(shown: { app: PlatformApp | null; screensaver: boolean } | null): Partial<PlatformState> {
@@ -111,11 +129,6 @@ export class RokuState {
     if (this.#active && inputOf(this.#active) !== null) return null;
     return readSettled(player, (text) => readPlayback(text, this.#active));
   }
-}
-
-/** A document that comes too late says nothing of what it tells: that is as it was, as far as is known. */
-function isLate(settled: PromiseSettledResult<unknown>): boolean {
-  return settled.status === "rejected" && hasCode(settled.reason, "device_timeout");
 }
 
 function readSettled<T>(settled: PromiseSettledResult<string | null | undefined>, read: (text: string) => T): T | null {

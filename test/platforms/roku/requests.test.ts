@@ -87,7 +87,7 @@ test("what buffers is about to play: play leaves it alone, and pause does not", 
   expect(presses()).toBe(1);
 });
 
-test("a document that comes too late says nothing of its part to a poll; the whole state has it as unknown", async () => {
+test("a document that comes too late once says nothing of its part to a poll; twice, or in the whole state, it is unknown", async () => {
   let active = '<active-app><app id="12">Netflix</app></active-app>';
   let player = '<player state="play"><plugin id="12"/></player>';
   const said = { [paths.activeApp]: () => active, [paths.mediaPlayer]: () => player };
@@ -102,6 +102,7 @@ test("a document that comes too late says nothing of its part to a poll; the who
   [active, player] = ['<active-app><app id="12">Netflix</app></active-app>', "hang"];
   const withoutPlayer = await both();
   expect([withoutPlayer.app?.platformId, "playback" in withoutPlayer]).toEqual(["12", false]);
+  expect(await both()).toMatchObject({ app: { platformId: "12" }, playback: null });
   expect(await state.read(never)).toMatchObject({ app: { platformId: "12" }, playback: null });
 });
 
