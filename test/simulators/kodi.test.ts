@@ -60,6 +60,34 @@ describe("the other port (players.md 7.1)", () => {
   });
 });
 
+test("a character that two segments share arrives whole", async () => {
+  const kodi = await plugIn();
+  const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);
+  const ping = Buffer.from(JSON.stringify(request("JSONRPC.Ping", "é")));
+  const within = ping.indexOf(0xc3) + 1;
+  socket.write(ping.subarray(0, within));
+  await Bun.sleep(20);
+  socket.write(ping.subarray(within));
+  await until("it is answered", () => text().endsWith("}"));
+  expect(JSON.parse(text())).toEqual({ id: "é", jsonrpc: "2.0", result: "pong" });
+});
+
+test.each([
+  ["XBMC.GetInfoLabels", "labels", ""],
+  ["XBMC.GetInfoBooleans", "booleans", false],
+] as const)("%s knows nothing by the names that every object has", async (method, parameter, unknown) => {
+  const kodi = await plugIn();
+  const names = ["constructor", "__proto__"];
+  const answer = await fetch(`http://${kodi.host}:${kodi.port}/jsonrpc`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ...request(method), params: { [parameter]: names } }),
+    signal: AbortSignal.timeout(2_000),
+  });
+  const { result } = (await answer.json()) as { result: object };
+  expect(Object.entries(result)).toEqual(names.map((name) => [name, unknown]));
+});
+
 test("it says which calls and notifications it knows, which kodi-ws asks first", async () => {
   const kodi = await plugIn();
   const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);

@@ -171,9 +171,10 @@ function attach(socket: Socket, model: Model): Client {
     return false;
   };
   const objects = () => {
-    const split = splitObjects(rest.toString("utf8"));
-    rest = Buffer.from(split.rest);
-    for (const body of split.bodies) reply("tcp", body);
+    // As bytes, because a segment may end within a character.
+    const split = splitObjects(rest.toString("latin1"));
+    rest = Buffer.from(split.rest, "latin1");
+    for (const body of split.bodies) reply("tcp", Buffer.from(body, "latin1").toString("utf8"));
     return false;
   };
   socket.on("data", (chunk: Uint8Array) => {

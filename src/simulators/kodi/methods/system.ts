@@ -106,9 +106,13 @@ export const xbmc: Methods = {
     Object.fromEntries(texts(labels).map((label) => [label, labelOf(model, label)])),
   ),
   "XBMC.GetInfoBooleans": method({ booleans: required(listOf(text)) }, (model, { booleans }) =>
-    Object.fromEntries(texts(booleans).map((name) => [name, BOOLEANS[name]?.(model) ?? false])),
+    Object.fromEntries(texts(booleans).map((name) => [name, own(BOOLEANS, name)?.(model) ?? false])),
   ),
 };
+
+/** A client may ask for any name, such as `constructor`. */
+const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined;
 
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
 
@@ -118,7 +122,7 @@ function labelOf(model: Model, label: string): string {
     model.knowsMac = true;
     return "Busy";
   }
-  return LABELS[label]?.(model) ?? "";
+  return own(LABELS, label)?.(model) ?? "";
 }
 
 function addonName({ addons, folder }: Model): string {
@@ -149,7 +153,7 @@ export const system: Methods = {
   "System.Hibernate": powerCommand("hibernate"),
   // `services.deviceuuid` cannot be read (Kodi 20.1, ran).
   "Settings.GetSettingValue": method({ setting: required(text) }, (model, { setting }) => {
-    const value = settingsOf(model)[String(setting)];
+    const value = own(settingsOf(model), String(setting));
     if (value === undefined) throw invalidParams();
     return { value };
   }),
