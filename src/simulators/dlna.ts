@@ -151,9 +151,12 @@ function withHangUp(reply: Reply, oneCallEach: boolean): Reply {
   return oneCallEach && typeof reply !== "string" ? { ...reply, hangUp: true } : reply;
 }
 
-/** The arguments of an action: elements with only text. */
+/** The arguments of an action: elements with only text. Some clients write the type of an argument into an attribute. */
 function argsIn(body: string): Args {
-  const found = [...body.matchAll(/<(\w+)>([^<]*)<\/\1>/g)].map(([, name = "", text = ""]) => [name, plain(text)]);
+  const found = [...body.matchAll(/<(\w+)(?:\s[^<>]*)?>([^<]*)<\/\1>/g)].map(([, name = "", text = ""]) => [
+    name,
+    plain(text),
+  ]);
   return Object.fromEntries(found);
 }
 

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { createDlnaSimulator, type DlnaSimulator, type StackName } from "../../src/simulators/dlna.ts";
+import { until } from "../support/http-device.ts";
 import { search } from "./datagrams.ts";
 
 const running: DlnaSimulator[] = [];
@@ -65,6 +66,77 @@ describe("differences of the programs", () => {
     expect(await outcome(transport(kodi, "Play", { Speed: 1 }))).toBe(200);
     expect(kodi.state.transport).toBe("STOPPED");
   });
+});
+
+test.each(["kodi", "gmediarender", "rygel", "tv"] as const)(
+  "%s describes what its actions take and return, by which other clients call them",
+  async (stack) => {
+    const set = await plugIn(stack);
+    const texts = (text: string, name: string) =>
+      [...text.matchAll(new RegExp(`<${name}>([^<]*)</${name}>`, "g"))].map(([, content = ""]) => content);
+    for (const service of ["AVTransport", "RenderingControl", "ConnectionManager"]) {
+      const document = await (await fetch(`http://${set.host}:${set.port}/upnp/${service}.xml`)).text();
+      const [actions = "", variables = ""] = document.split("<serviceStateTable>");
+      for (const text of actions.split("<action>").slice(1)) {
+        const [action = "", ...names] = texts(text, "name");
+        const returned = names.filter((_, at) => texts(text, "direction")[at] === "out");
+        if (!action.startsWith("Get")) continue;
+        const type = `urn:schemas-upnp-org:service:${service}:${stack === "rygel" ? 2 : 1}`;
+        const taken = { InstanceID: "0", Channel: "Master" };
+        const given = Object.entries(taken).filter(([name]) => names.includes(name));
+        const answer = await fetch(`http://${set.host}:${set.port}/upnp/control/${service}`, {
+          method: "POST",
+          headers: { soapaction: `"${type}#${action}"` },
+          body: `<u:${action} xmlns:u="${type}">${given.map(([name, value]) => `<${name} dt="ui4">${value}</${name}>`).join("")}</u:${action}>`,
+        });
+        const values = (await answer.text()).split(`<u:${action}Response`)[1]?.split("</u:")[0] ?? "";
+        const got = [...values.matchAll(/<(\w+)/g)].map(([, name]) => name);
+        expect([action, ...got]).toEqual([action, ...returned]);
+      }
+      for (const related of texts(actions, "relatedStateVariable")) expect(texts(variables, "name")).toContain(related);
+      expect(actions).toContain("relatedStateVariable");
+    }
+  },
+);
+
+test("an argument that is none is refused, and changes nothing", async () => {
+  const set = await plugIn("tv");
+  await sound(set, "SetMute", { DesiredMute: 1 });
+  for (const [action, name] of [
+    ["SetMute", "DesiredMute"],
+    ["SetVolume", "DesiredVolume"],
+  ] as const)
+    for (const value of ["", "perhaps"]) expect(await outcome(sound(set, action, { [name]: value }))).toBe(402);
+  expect(set.state).toMatchObject({ muted: true, volume: 50 });
+});
+
+test("subscribers of each service are told what it has; a subscription that has ended cannot be renewed", async () => {
+  const set = await plugIn("tv");
+  const told: string[] = [];
+  const subscriber = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      told.push(await request.text());
+      return new Response();
+    },
+  });
+  const subscribe = (service: string, headers: Record<string, string>) =>
+    fetch(`http://${set.host}:${set.port}/upnp/event/${service}`, { method: "SUBSCRIBE", headers });
+  const callback = { nt: "upnp:event", callback: `<http://127.0.0.1:${subscriber.port}/>` };
+  for (const [at, service] of ["AVTransport", "RenderingControl", "ConnectionManager"].entries()) {
+    await subscribe(service, callback);
+    await until("it is told", () => told.length > at);
+  }
+  expect(told[0]).toMatch(/<LastChange>.*metadata-1-0\/AVT\/.*TransportState/s);
+  expect(told[1]).toMatch(/<LastChange>.*metadata-1-0\/RCS\/.*Volume/s);
+  expect(told[2]).toMatch(/<SinkProtocolInfo>http-get:/);
+  const short = await subscribe("AVTransport", { ...callback, timeout: "Second-1" });
+  const sid = short.headers.get("sid") ?? "";
+  expect((await subscribe("AVTransport", { sid, timeout: "Second-1" })).status).toBe(200);
+  await Bun.sleep(1_050);
+  expect((await subscribe("AVTransport", { sid, timeout: "Second-1" })).status).toBe(412);
+  await subscriber.stop(true);
 });
 
 test("searches for its own version, for older ones, and for everything are answered once each", async () => {

@@ -29,6 +29,8 @@ function transport(model: Model, action: string, args: Args): Result {
   switch (action) {
     case "SetAVTransportURI":
       return load(model, args["CurrentURI"] ?? "", args["CurrentURIMetaData"] ?? "");
+    case "GetMediaInfo":
+      return mediaInfo(model);
     case "GetTransportInfo":
       if (model.options.hidesPlayback) return 501;
       return { CurrentTransportState: model.transport, CurrentTransportStatus: "OK", CurrentSpeed: "1" };
@@ -81,15 +83,35 @@ const isMissing = (uri: string) => /missing/.test(uri);
 /** Its server takes the request, and does not answer it. */
 const isStalled = (uri: string) => /stalled/.test(uri);
 
-function positionInfo({ stack, media, options, positionMs, transport: state }: Model): Args {
+/** A time as the program writes it, or as it writes that there is none. */
+function timeIn({ stack, media, transport: state }: Model, ms: number): string {
   const isIdle = media === null || state === "NO_MEDIA_PRESENT";
-  const time = (ms: number) => (isIdle ? stack.unknownTime : stack.time(Math.floor(ms / 1_000)));
+  return isIdle ? stack.unknownTime : stack.time(Math.floor(ms / 1_000));
+}
+
+function mediaInfo(model: Model): Args {
+  const { media, options } = model;
+  return {
+    NrTracks: media ? "1" : "0",
+    MediaDuration: timeIn(model, options.durationMs),
+    CurrentURI: media?.uri ?? "",
+    CurrentURIMetaData: media?.metadata ?? "",
+    NextURI: "",
+    NextURIMetaData: "",
+    PlayMedium: media ? "NETWORK" : "NONE",
+    RecordMedium: "NOT_IMPLEMENTED",
+    WriteStatus: "NOT_IMPLEMENTED",
+  };
+}
+
+function positionInfo(model: Model): Args {
+  const { media, options, positionMs } = model;
   return {
     Track: media ? "1" : "0",
-    TrackDuration: time(options.durationMs),
+    TrackDuration: timeIn(model, options.durationMs),
     TrackMetaData: media?.metadata ?? "",
     TrackURI: media?.uri ?? "",
-    RelTime: time(positionMs),
+    RelTime: timeIn(model, positionMs),
     AbsTime: "NOT_IMPLEMENTED",
     RelCount: "2147483647",
     AbsCount: "2147483647",
@@ -111,13 +133,15 @@ function rendering(model: Model, action: string, args: Args): Result {
   if (args["Channel"] !== "Master") return 402;
   if (action === "GetMute") return { CurrentMute: model.muted ? "1" : "0" };
   if (action === "SetMute") {
-    model.muted = /^(1|true|yes)$/i.test(args["DesiredMute"] ?? "");
+    const wanted = /^(?:(1|true|yes)|0|false|no)$/i.exec(args["DesiredMute"] ?? "");
+    if (wanted === null) return 402;
+    model.muted = wanted[1] !== undefined;
     model.changed("RenderingControl");
     return {};
   }
   if (volumeMax === null) return stack.unknownAction;
   if (action === "GetVolume") return { CurrentVolume: String(stack.hidesVolume && model.muted ? 0 : model.volume) };
-  const wanted = Number(args["DesiredVolume"]);
+  const wanted = Number(args["DesiredVolume"] || Number.NaN);
   if (!Number.isInteger(wanted) || wanted < 0) return 402;
   if (wanted > volumeMax) {
     if (stack.volumeOver === "refuses") return 601;

@@ -1,5 +1,6 @@
 /** The descriptions of a renderer and of its services. */
 import { element, scpd, tag, textElements, upnpDescription, xmlDocument } from "../bench/documents.ts";
+import { words } from "../bench/set.ts";
 import type { Model } from "./model.ts";
 
 export const SERVICES = ["AVTransport", "RenderingControl", "ConnectionManager"] as const;
@@ -53,36 +54,102 @@ export function description(model: Model): string {
 }
 
 export function serviceDescription(model: Model, service: ServiceName): string {
-  const actions = actionsOf(model, service).map((name) => tag("action", { name }));
+  const actions = actionsOf(model, service).map((name) => {
+    const list = argumentsOf(service, name).map((argument) => tag("argument", argument));
+    return tag("action", [tag("name", name), tag("argumentList", list)]);
+  });
   return scpd(tag("actionList", actions), tag("serviceStateTable", variablesOf(model, service)));
 }
 
-const TRANSPORT = ["SetAVTransportURI", "GetTransportInfo", "GetPositionInfo", "GetCurrentTransportActions"];
+/** The arguments that an action takes and those that it returns, each with its state variable. Clients read and send no others. */
+const ARGUMENTS: Readonly<Record<string, readonly [taken: string, returned: string]>> = {
+  SetAVTransportURI: ["CurrentURI:AVTransportURI CurrentURIMetaData:AVTransportURIMetaData", ""],
+  GetMediaInfo: [
+    "",
+    `NrTracks:NumberOfTracks MediaDuration:CurrentMediaDuration CurrentURI:AVTransportURI
+    CurrentURIMetaData:AVTransportURIMetaData NextURI:NextAVTransportURI NextURIMetaData:NextAVTransportURIMetaData
+    PlayMedium:PlaybackStorageMedium RecordMedium:RecordStorageMedium WriteStatus:RecordMediumWriteStatus`,
+  ],
+  GetTransportInfo: [
+    "",
+    "CurrentTransportState:TransportState CurrentTransportStatus:TransportStatus CurrentSpeed:TransportPlaySpeed",
+  ],
+  GetPositionInfo: [
+    "",
+    `Track:CurrentTrack TrackDuration:CurrentTrackDuration TrackMetaData:CurrentTrackMetaData TrackURI:CurrentTrackURI
+    RelTime:RelativeTimePosition AbsTime:AbsoluteTimePosition RelCount:RelativeCounterPosition
+    AbsCount:AbsoluteCounterPosition`,
+  ],
+  GetCurrentTransportActions: ["", "Actions:CurrentTransportActions"],
+  Play: ["Speed:TransportPlaySpeed", ""],
+  Seek: ["Unit:A_ARG_TYPE_SeekMode Target:A_ARG_TYPE_SeekTarget", ""],
+  GetMute: ["", "CurrentMute:Mute"],
+  SetMute: ["DesiredMute:Mute", ""],
+  GetVolume: ["", "CurrentVolume:Volume"],
+  SetVolume: ["DesiredVolume:Volume", ""],
+  GetProtocolInfo: ["", "Source:SourceProtocolInfo Sink:SinkProtocolInfo"],
+};
+
+/** What every action of a service takes before its own arguments. */
+const COMMON: Readonly<Record<ServiceName, string>> = {
+  AVTransport: "InstanceID:A_ARG_TYPE_InstanceID",
+  RenderingControl: "InstanceID:A_ARG_TYPE_InstanceID Channel:A_ARG_TYPE_Channel",
+  ConnectionManager: "",
+};
+
+function argumentsOf(service: ServiceName, action: string) {
+  const [taken, returned] = ARGUMENTS[action] ?? ["", ""];
+  const read = (text: string, direction: "in" | "out") =>
+    [...text.matchAll(/(\w+):(\w+)/g)].map(([, name = "", relatedStateVariable = ""]) => ({
+      name,
+      direction,
+      relatedStateVariable,
+    }));
+  return [...read(`${COMMON[service]} ${taken}`, "in"), ...read(returned, "out")];
+}
+
+const TRANSPORT = words(
+  "SetAVTransportURI GetMediaInfo GetTransportInfo GetPositionInfo GetCurrentTransportActions Play Pause Stop Seek",
+);
 
 /** The actions of a service; gmediarender has no Next and Previous. */
 export function actionsOf({ stack, options }: Model, service: ServiceName): readonly string[] {
   if (service === "ConnectionManager") return ["GetProtocolInfo"];
   if (service === "RenderingControl")
     return ["GetMute", "SetMute", ...(options.volumeMax === null ? [] : ["GetVolume", "SetVolume"])];
-  const skips = stack.nextNothing === 501 ? [] : ["Next", "Previous"];
-  return [...TRANSPORT, "Play", "Pause", "Stop", "Seek", ...skips];
+  return [...TRANSPORT, ...(stack.nextNothing === 501 ? [] : ["Next", "Previous"])];
 }
 
-function variablesOf({ options: { volumeMax } }: Model, service: ServiceName): string[] {
-  const variable = (name: string, dataType: string, more: readonly string[] = []) =>
-    element("stateVariable", { sendEvents: name === "LastChange" ? "yes" : "no" }, [
-      ...textElements({ name, dataType }),
-      ...more,
-    ]);
-  if (service === "ConnectionManager") return [variable("SinkProtocolInfo", "string")];
-  const lastChange = variable("LastChange", "string");
-  if (service === "AVTransport") {
-    const units = ["TRACK_NR", "REL_TIME"].map((unit) => tag("allowedValue", unit));
-    return [lastChange, variable("A_ARG_TYPE_SeekMode", "string", [tag("allowedValueList", units)])];
-  }
-  const range = { minimum: "0", maximum: String(volumeMax), step: "1" };
-  const volume = variable("Volume", "ui2", [tag("allowedValueRange", range)]);
-  return [lastChange, variable("Mute", "boolean"), ...(volumeMax === null ? [] : [volume])];
+/** The types of state variables that are no strings. */
+const TYPES: Readonly<Record<string, string>> = {
+  A_ARG_TYPE_InstanceID: "ui4",
+  NumberOfTracks: "ui4",
+  CurrentTrack: "ui4",
+  RelativeCounterPosition: "i4",
+  AbsoluteCounterPosition: "i4",
+  Mute: "boolean",
+  Volume: "ui2",
+};
+
+/** The variable that subscribers are told. */
+export const eventedBy = (service: ServiceName) =>
+  service === "ConnectionManager" ? "SinkProtocolInfo" : "LastChange";
+
+function variablesOf(model: Model, service: ServiceName): string[] {
+  const evented = eventedBy(service);
+  const related = actionsOf(model, service).flatMap((action) => argumentsOf(service, action));
+  const units = ["TRACK_NR", "REL_TIME"].map((unit) => tag("allowedValue", unit));
+  const range = { minimum: "0", maximum: String(model.options.volumeMax), step: "1" };
+  const allowed: Readonly<Record<string, readonly string[]>> = {
+    A_ARG_TYPE_SeekMode: [tag("allowedValueList", units)],
+    Volume: [tag("allowedValueRange", range)],
+  };
+  return [...new Set([evented, ...related.map(({ relatedStateVariable }) => relatedStateVariable)])].map((name) =>
+    element("stateVariable", { sendEvents: name === evented ? "yes" : "no" }, [
+      ...textElements({ name, dataType: TYPES[name] ?? "string" }),
+      ...(allowed[name] ?? []),
+    ]),
+  );
 }
 
 export const SINK = ["video/mp4", "video/mpeg", "video/x-mkv", "audio/mpeg", "audio/mp4", "audio/x-flac", "image/jpeg"]

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { element, tag } from "../bench/documents.ts";
 import type { HttpResponse, Request } from "../bench/http.ts";
 import { uuidOf } from "../bench/identity.ts";
-import { pathsOf, SERVICES, type ServiceName } from "./documents.ts";
+import { eventedBy, pathsOf, SERVICES, type ServiceName, SINK } from "./documents.ts";
 import type { Model } from "./model.ts";
 
 interface Subscription {
@@ -38,7 +38,8 @@ export class Subscribers {
     const service = SERVICES.find((one) => pathsOf(one).events === target);
     if (!service || this.#model.options.silent) return { status: 404 };
     const { sid, callback, nt } = headers;
-    const known = sid === undefined ? undefined : this.#all.get(sid);
+    const found = sid === undefined ? undefined : this.#all.get(sid);
+    const known = found && found.until >= Date.now() ? found : undefined;
     if (method === "UNSUBSCRIBE") {
       if (sid !== undefined) this.#all.delete(sid);
       if (known) this.#model.emit("events", `${service}: unsubscribed`);
@@ -78,11 +79,16 @@ export class Subscribers {
     }
   }
 
+  #valueOf(service: ServiceName): string {
+    return service === "ConnectionManager" ? SINK : this.#lastChange(service);
+  }
+
   /** The state of a service, as XML within XML. */
   #lastChange(service: ServiceName): string {
     const { stack, transport, volume, muted } = this.#model;
     const value = (name: string, val: string, more = {}) => element(name, { val, ...more });
     const master = { [stack.channel]: "Master" };
+    const kind = service === "AVTransport" ? "AVT" : "RCS";
     const values =
       service === "AVTransport"
         ? [value("TransportState", transport), value("AVTransportURI", this.#model.media?.uri ?? "")]
@@ -90,7 +96,7 @@ export class Subscribers {
             value("Mute", muted ? "1" : "0", master),
             value("Volume", String(stack.hidesVolume && muted ? 0 : volume), master),
           ];
-    return element("Event", { xmlns: "urn:schemas-upnp-org:metadata-1-0/AVT/" }, [
+    return element("Event", { xmlns: `urn:schemas-upnp-org:metadata-1-0/${kind}/` }, [
       element("InstanceID", { val: "0" }, values),
     ]);
   }
@@ -98,7 +104,7 @@ export class Subscribers {
   #notify(id: string, subscription: Subscription): void {
     const { callback, service } = subscription;
     const body = element("e:propertyset", { "xmlns:e": "urn:schemas-upnp-org:event-1-0" }, [
-      tag("e:property", [tag("LastChange", this.#lastChange(service))]),
+      tag("e:property", [tag(eventedBy(service), this.#valueOf(service))]),
     ]);
     const head = [
       `NOTIFY ${callback.pathname}${callback.search} HTTP/1.1`,
