@@ -364,7 +364,7 @@ export class CastSimulator extends SimulatedSet {
     if (this.#session?.app.quits && (type === "LOAD" || type === "STOP")) return this.leave();
     if (type === "LOAD") {
       const isPlayer = this.#session?.app.plays !== false;
-      const failed = isPlayer ? this.#player.load(objectIn(content["media"])) : "LOAD_FAILED";
+      const failed = isPlayer ? this.#player.load(content) : "LOAD_FAILED";
       // The status is broadcast before the response.
       if (failed !== null && this.#options.reportsLoading) {
         // What a request changes may be reported under its number (home-assistant/core#16319).
@@ -387,8 +387,9 @@ export class CastSimulator extends SimulatedSet {
       );
     }
     const refused = this.#session?.app.refuses ? "INVALID_COMMAND" : this.#player.command(String(type), content);
+    if (refused !== null) return answer({ type: "INVALID_REQUEST", requestId, reason: refused });
     this.emit("media", String(type).toLowerCase().replace("queue_update", "skip"));
-    answer(refused === null ? this.#mediaStatus(requestId) : { type: "INVALID_REQUEST", requestId, reason: refused });
+    answer(this.#mediaStatus(requestId));
   }
 
   #recordCommand(content: JsonObject): void {

@@ -44,7 +44,10 @@ export class GoogleTvSimulator {
         onEvent?.(event);
         const { level, muted } = this.cast.state;
         if (event.type === "volume") this.remote.setVolume(Math.round(level * MAX_LEVEL), muted);
-        if (event.type === "launch") this.remote.show(SHELL);
+        if (event.type === "launch") {
+          this.remote.turn(true);
+          this.remote.show(SHELL);
+        }
         if (event.type === "stop" && this.remote.state.front === SHELL) this.remote.show(null);
       },
     });

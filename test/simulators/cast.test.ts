@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
 import type { CastSimulator, CastSimulatorOptions } from "../../src/simulators/cast.ts";
+import { createGoogleTvSimulator } from "../../src/simulators/google-tv.ts";
 import { until } from "../support/http-device.ts";
 import { listen, plugInCast } from "../support/sets.ts";
 
@@ -16,6 +17,7 @@ interface App extends EventEmitter {
   pause(done: Done<Status>): void;
   stop(done: Done<Status>): void;
   seek(seconds: number, done: Done<Status>): void;
+  readonly media: { sessionRequest(content: object, done: Done<Status>): void };
 }
 
 interface Sender extends EventEmitter {
@@ -109,6 +111,24 @@ describe("npm castv2-client", () => {
     expect(errors).toEqual([]);
   });
 
+  test("loads a film paused and in its middle, seeks before its beginning, seeks and plays, and sees its end", async () => {
+    const short = { ...film, contentId: "http://192.0.2.1/short.mp4" };
+    const { set, sender: one } = await sender({ media: [{ url: short.contentId, durationMs: 60 }] });
+    const app = await result<App>((done) => one.launch(DefaultMediaReceiver, done));
+    const states: unknown[] = [];
+    app.on("status", (status: Status) => states.push(status["idleReason"] ?? status["playerState"]));
+    await result<Status>((done) => app.load(film, { autoplay: false, currentTime: 30 }, done));
+    await until("it is paused", () => states.at(-1) === "PAUSED");
+    expect(set.state.playback).toMatchObject({ state: "PAUSED", positionMs: 30_000 });
+    expect(await result<Status>((done) => app.seek(-5, done))).toMatchObject({ currentTime: 0 });
+    const seek = { type: "SEEK", currentTime: 60, resumeState: "PLAYBACK_START" };
+    const sought = await result<Status>((done) => app.media.sessionRequest(seek, done));
+    expect(JSON.stringify(sought)).toContain('"playerState":"PLAYING"');
+    await result<Status>((done) => app.load(short, { autoplay: true }, done));
+    await until("it has ended", () => states.at(-1) === "FINISHED");
+    expect(set.state.playback).toBeNull();
+  });
+
   test("gets the error of media that cannot be loaded, and stays connected by its heartbeat", async () => {
     const { set, sender: one, errors } = await sender({ heartbeatMs: 400 });
     const app = await result<App>((done) => one.launch(DefaultMediaReceiver, done));
@@ -118,6 +138,20 @@ describe("npm castv2-client", () => {
     await Bun.sleep(700);
     expect([set.state.clients, errors]).toEqual([1, []]);
   });
+});
+
+test("a cast turns a Google TV on, whose two services agree on it", async () => {
+  const quiet = { remotePort: 0, pairingPort: 0, mdns: false };
+  const box = createGoogleTvSimulator({ name: "Attic", remote: quiet, cast: { port: 0, mdns: false } });
+  await box.start();
+  await box.remote.powerOff("standby");
+  box.cast.launch("CC1AD845");
+  await until("it is on", () => box.remote.state.power === "on");
+  // What happens next at the remote does not end the cast.
+  box.remote.dismiss();
+  await Bun.sleep(5);
+  expect([box.remote.state.front === null, box.cast.state.app]).toEqual([false, "CC1AD845"]);
+  await box.stop();
 });
 
 test("as on hardware a message before CONNECT, a frame that is too long, and silence are refused", async () => {

@@ -1,5 +1,5 @@
 /** Playback in the running app (players.md 3.2, 3.3). */
-import type { JsonObject } from "../bench/json.ts";
+import { type JsonObject, objectIn } from "../bench/json.ts";
 import type { CastOptions } from "./options.ts";
 
 type State = "PLAYING" | "PAUSED" | "BUFFERING" | "LOADING";
@@ -33,13 +33,20 @@ const USUAL = 15;
 const PLAYED =
   /^(video\/(mp4|webm|x-matroska)|audio\/(mpeg|mp4|ogg|wav|flac)|image\/(jpeg|png|gif|webp)|application\/(dash\+xml|x-mpegurl|vnd\.apple\.mpegurl))$/i;
 
+/** What a SEEK can ask for besides; pychromecast always asks to play. */
+const RESUMED = new Map<unknown, State>([
+  ["PLAYBACK_START", "PLAYING"],
+  ["PLAYBACK_PAUSE", "PAUSED"],
+]);
+
 export class Player {
   readonly #options: CastOptions;
   readonly #onChange: () => void;
   #playing: Playing | null = null;
   #ended: { readonly mediaSessionId: number; readonly idleReason: string } | null = null;
   #sessions = 0;
-  #starting: ReturnType<typeof setTimeout> | undefined;
+  /** Until it starts, or until it ends. */
+  #timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(options: CastOptions, onChange: () => void) {
     this.#options = options;
@@ -82,8 +89,10 @@ export class Player {
     };
   }
 
-  /** Loads a file. Returns the error, or null. */
-  load(media: JsonObject): string | null {
+  /** Executes LOAD. Returns the error, or null. */
+  load(content: JsonObject): string | null {
+    const { autoplay, currentTime } = content;
+    const media = objectIn(content["media"]);
     const { contentId, contentType } = media;
     if (typeof contentId !== "string" || typeof contentType !== "string") return "INVALID_REQUEST";
     const known = this.#options.media.find(({ url }) => url === contentId);
@@ -93,8 +102,11 @@ export class Player {
     this.#options.onEvent?.({ type: "load", text, url: contentId });
     const { reportsLoading } = this.#options;
     const durationMs = known?.durationMs === undefined ? 120_000 : known.durationMs;
-    if (fails === null || reportsLoading)
-      this.#begin(media, durationMs, USUAL, reportsLoading ? "LOADING" : "BUFFERING");
+    if (fails === null || reportsLoading) {
+      const fromMs = typeof currentTime === "number" ? within(currentTime * 1_000, durationMs) : 0;
+      const then = autoplay === false ? "PAUSED" : "PLAYING";
+      this.#begin(media, durationMs, USUAL, { state: reportsLoading ? "LOADING" : "BUFFERING", then, fromMs });
+    }
     return fails;
   }
 
@@ -116,9 +128,9 @@ export class Player {
     media: JsonObject,
     durationMs: number | null,
     supportedCommands: number | null,
-    state: State = "BUFFERING",
+    { state = "BUFFERING", then = "PLAYING", fromMs = 0 }: { state?: State; then?: State; fromMs?: number } = {},
   ): void {
-    clearTimeout(this.#starting);
+    clearTimeout(this.#timer);
     this.#sessions += 1;
     const at = performance.now();
     const playing: Playing = {
@@ -127,19 +139,22 @@ export class Player {
       supportedCommands,
       durationMs,
       state,
-      positionMs: 0,
+      positionMs: fromMs,
       at,
     };
     this.#playing = playing;
     this.#onChange();
-    this.#starting = setTimeout(() => {
-      if (this.#playing !== playing || playing.state !== state) return;
-      this.#move(playing, "PLAYING", playing.positionMs);
-    }, this.#options.bufferMs);
+    this.#timer = setTimeout(() => this.#move(playing, then, playing.positionMs), this.#options.bufferMs);
   }
 
   #move(playing: Playing, state: State, positionMs: number): void {
     Object.assign(playing, { state, positionMs, at: performance.now() });
+    // What seeks while it buffers still starts.
+    if (state === "PLAYING" || state === "PAUSED") clearTimeout(this.#timer);
+    if (state === "PLAYING" && playing.durationMs !== null) {
+      this.#timer = setTimeout(() => this.end("FINISHED"), playing.durationMs - positionMs);
+      this.#timer.unref?.();
+    }
     this.#onChange();
   }
 
@@ -152,7 +167,11 @@ export class Player {
     if ((type === "PLAY" || type === "PAUSE") && can(1))
       this.#move(playing, type === "PLAY" ? "PLAYING" : "PAUSED", now);
     else if (type === "SEEK" && can(2) && typeof content["currentTime"] === "number")
-      this.#move(playing, playing.state, Math.min(content["currentTime"] * 1_000, playing.durationMs ?? Infinity));
+      this.#move(
+        playing,
+        RESUMED.get(content["resumeState"]) ?? playing.state,
+        within(content["currentTime"] * 1_000, playing.durationMs),
+      );
     else if (type === "STOP") this.end("CANCELLED");
     else if (type === "QUEUE_UPDATE" && (content["jump"] === 1 ? can(64) : content["jump"] === -1 && can(128)))
       this.#begin(playing.media, playing.durationMs, playing.supportedCommands);
@@ -161,7 +180,7 @@ export class Player {
   }
 
   end(idleReason: string): void {
-    clearTimeout(this.#starting);
+    clearTimeout(this.#timer);
     const playing = this.#playing;
     this.#playing = null;
     // What has ended before is told of once more.
@@ -169,6 +188,8 @@ export class Player {
     this.#onChange();
   }
 }
+
+const within = (ms: number, durationMs: number | null) => Math.max(0, Math.min(ms, durationMs ?? ms));
 
 function position({ state, positionMs, at, durationMs }: Playing): number {
   const now = positionMs + (state === "PLAYING" ? performance.now() - at : 0);
