@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { until } from "../support/http-device.ts";
 import { plugInWebos as plugIn } from "../support/sets.ts";
-import { connect, manifest, paired } from "./webos-client.ts";
+import { connect, EVERYTHING, manifest, paired } from "./webos-client.ts";
 
 const POWER_STATE = "com.webos.service.tvpower/power/getPowerState";
 const errorOf = async (client: Awaited<ReturnType<typeof connect>>, path: string) =>
@@ -27,6 +27,29 @@ test("a client may do what its manifest asks for; with a list outside of it, not
   await flat.next(({ type }) => type === "registered");
   for (const path of [POWER_STATE, "system/getSystemInfo"])
     expect(await errorOf(flat, path)).toBe("401 insufficient permissions");
+});
+
+test("what other clients ask for as they connect, and type and open, is there", async () => {
+  const simulator = await plugIn({ model: "OLED65C3" });
+  const client = await paired(simulator, [...EVERYTHING, "READ_UPDATE_INFO"]);
+  expect(await client.request("com.webos.service.update/getCurrentSWInformation")).toMatchObject({
+    model_name: "OLED65C3",
+    major_ver: "06",
+    minor_ver: "4.0",
+  });
+  const status = await client.subscribe("audio/getStatus");
+  simulator.setMuted(true);
+  expect(await client.pushed(status)).toMatchObject({ volume: 18, mute: true });
+  expect(await client.request("com.webos.applicationManager/listApps")).toMatchObject({
+    apps: expect.arrayContaining([expect.objectContaining({ id: "com.webos.app.home", visible: false })]),
+  });
+  simulator.focus(true);
+  await client.request("com.webos.service.ime/insertText", { text: "Zürich", replace: 0 });
+  await client.request("com.webos.service.ime/deleteCharacters", { count: 2 });
+  expect(simulator.text).toBe("Züri");
+  await client.request("system.launcher/open", { target: "http://192.0.2.1/" });
+  expect(simulator.state.activeApp).toBe("com.webos.app.browser");
+  expect((await client.ask("request", "ssap://system.launcher/open"))["error"]).toBe("500 Application error");
 });
 
 test("turning off: it reports its progress, and leaves the socket open and silent, until it closes", async () => {

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { objectIn } from "../bench/json.ts";
 import { pushCapped } from "../bench/set.ts";
 import { type Model, type PlayState, powerState, type Topic } from "./model.ts";
-import { CHANNELS, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
+import { BROWSER, CHANNELS, LIVE_TV, type SimulatedApp, type SimulatedChannel } from "./options.ts";
 import {
   bringToFront,
   changeChannel,
@@ -89,7 +89,15 @@ const apps: Endpoints = {
     caseDetail: { serviceCountryCode: "GBR", change: [] },
     launchPoints: model.apps.filter(({ hidden }) => !hidden).map((app) => launchPoint(app, model, caller)),
   })),
+  // Also those that are no launch points (smart-tvs.md 2.4).
+  "com.webos.applicationManager/listApps": action("READ_INSTALLED_APPS", (model, _payload, caller) => ({
+    apps: model.apps.map((app) => ({ ...launchPoint(app, model, caller), visible: !app.hidden })),
+  })),
   "system.launcher/launch": action("LAUNCH", launchApp),
+  "system.launcher/open": action("LAUNCH", (model, payload) => {
+    launch(model, { id: BROWSER, contentId: null, params: { target: textIn(payload, "target") } });
+    return { id: BROWSER, sessionId: sessionId(BROWSER) };
+  }),
   // Another name of the same call, used to play a URL (CONTROLS.md).
   "com.webos.applicationManager/launch": action("LAUNCH", launchApp),
   // Gets 500 on a C1 and a C8 (CONTROLS.md); clients launch the media app instead.
@@ -136,6 +144,7 @@ const SOUND = "CONTROL_AUDIO";
 
 const audio: Endpoints = {
   "audio/getVolume": reading(SOUND, "volume", (model) => volumeOf(model, {}), { push: volumeOf }),
+  "audio/getStatus": reading(SOUND, "volume", (model) => statusOf(model, {}), { push: statusOf }),
   "audio/setVolume": action(SOUND, (model, payload) => {
     const level = numberIn(payload, "volume");
     // With a soundbar on ARC the call is accepted and ignored (smart-tvs.md 2.5).
@@ -171,6 +180,10 @@ function volumeOf(model: Model, { changed, cause }: Payload): Payload {
     ...(cause === undefined ? {} : { cause }),
   };
   return { volumeStatus, callerId: "secondscreen.client" };
+}
+
+function statusOf(model: Model, detail: Payload): Payload {
+  return { ...volumeOf(model, detail), volume: levelOf(model), mute: model.muted };
 }
 
 const onArc = (model: Model) => model.options.soundOutput === "external_arc";
@@ -300,6 +313,18 @@ const SYSTEM_INFO = "system/getSystemInfo";
 
 const system: Endpoints = {
   [SYSTEM_INFO]: action(null, systemInfo),
+  // Some clients end the connection without it (aiowebostv).
+  "com.webos.service.update/getCurrentSWInformation": action("READ_UPDATE_INFO", ({ firmware, options }) => {
+    const [major = "", ...minor] = firmware.release.split(".");
+    const versions = { major_ver: major.padStart(2, "0"), minor_ver: minor.join(".") };
+    return {
+      product_name: "webOSTV",
+      model_name: options.model,
+      sw_type: "FIRMWARE",
+      ...versions,
+      device_id: options.mac,
+    };
+  }),
   "com.webos.service.connectionmanager/getinfo": action("READ_NETWORK_STATE", ({ options }) => ({
     subscribed: false,
     wiredInfo: { macAddress: options.mac },
@@ -338,6 +363,11 @@ const text: Endpoints = {
   ),
   "com.webos.service.ime/insertText": action(TYPING, (model, payload) => {
     typeText(model, textIn(payload, "text"), payload["replace"] === 1 || payload["replace"] === true);
+    return DONE;
+  }),
+  "com.webos.service.ime/deleteCharacters": action(TYPING, (model, payload) => {
+    const count = numberIn(payload, "count");
+    if (model.focused && count > 0) model.text = [...model.text].slice(0, -count).join("");
     return DONE;
   }),
   "com.webos.service.ime/sendEnterKey": action(TYPING, () => DONE),

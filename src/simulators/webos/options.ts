@@ -93,7 +93,7 @@ export interface WebosSimulatorOptions extends SetOptions, Partial<Defaults> {
 
 export const LIVE_TV = "com.webos.app.livetv";
 export const HOME = "com.webos.app.home";
-const BROWSER = "com.webos.app.browser";
+export const BROWSER = "com.webos.app.browser";
 
 /** Preinstalled apps with their real ids (smart-tvs.md 2.4 for inputs and tuner). */
 export const APPS: readonly SimulatedApp[] = [
