@@ -88,6 +88,27 @@ test.each([
   expect(Object.entries(result)).toEqual(names.map((name) => [name, unknown]));
 });
 
+test("the actions by which other clients wind, and change the volume; another is refused", async () => {
+  const kodi = await plugIn();
+  const act = async (action: string) => {
+    const answer = await fetch(`http://${kodi.host}:${kodi.port}/jsonrpc`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ ...request("Input.ExecuteAction"), params: { action } }),
+    });
+    return ((await answer.json()) as { result?: string; error?: { code: number } }).error?.code ?? "OK";
+  };
+  const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);
+  await until("it listens", () => kodi.state.clients.tcp === 1);
+  kodi.play({});
+  for (const action of ["volumeup", "volumeup", "volumedown", "mute", "rewind", "select"])
+    expect([action, await act(action)]).toEqual([action, "OK"]);
+  expect(kodi.state).toMatchObject({ volume: 81, muted: true });
+  await until("it tells the speed", () => text().includes('"speed":-2'));
+  for (const action of ["juggle", "constructor"]) expect(await act(action)).toBe(-32602);
+  socket.destroy();
+});
+
 test("it says which calls and notifications it knows, which kodi-ws asks first", async () => {
   const kodi = await plugIn();
   const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);

@@ -18,15 +18,19 @@ export const application: Methods = {
     },
   ),
   "Application.SetMute": method({ mute: required(either(oneOf("toggle"), flag)) }, (model, { mute }) => {
-    model.muted = mute === "toggle" ? !model.muted : mute === true;
-    notifyVolume(model);
+    setMuted(model, mute === "toggle" ? !model.muted : mute === true);
     return model.muted;
   }),
   "Application.Quit": method({}, quit),
 };
 
-function changeVolume(model: Model, level: number): void {
+export function changeVolume(model: Model, level: number): void {
   model.volume = Math.max(0, Math.min(100, level));
+  notifyVolume(model);
+}
+
+export function setMuted(model: Model, muted: boolean): void {
+  model.muted = muted;
   notifyVolume(model);
 }
 

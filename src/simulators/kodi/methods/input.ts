@@ -5,6 +5,7 @@ import { takeScreenshot } from "../pictures.ts";
 import { openChannel, pause, playerEvent, setSpeed, stop } from "../playback.ts";
 import { flag, oneOf, text } from "../schema.ts";
 import { closeDialog, go, goBack, HOME, openDialog } from "../windows.ts";
+import { changeVolume, setMuted } from "./application.ts";
 import { faster } from "./player.ts";
 
 /** A key; the result is OK whether or not it has an effect (players.md 7.3). */
@@ -26,22 +27,19 @@ export function endScreensaver(model: Model): void {
 const back = (model: Model) => (model.dialog === null ? goBack(model) : closeDialog(model));
 
 const ACTIONS: Readonly<Record<string, (model: Model) => void>> = {
-  noop() {},
-  // It toggles (players.md 7.3); audio has a second notification (Kodi 20.1, ran).
-  pause(model) {
-    const { playing } = model;
-    if (playing === null) return;
-    pause(model, playing, playing.speed !== 0);
-    if (playing.kind === "audio") model.notify("Player.OnSpeedChanged", playerEvent(playing));
-  },
+  ...Object.fromEntries(words("noop up down left right info osd").map((name) => [name, () => {}])),
+  back,
+  select,
+  contextmenu: contextMenu,
+  pause: playPause,
+  playpause: playPause,
   stop: (model) => stop(model, false),
-  // Has no effect while paused (players.md 7.3).
-  fastforward(model) {
-    const { playing } = model;
-    if (playing === null || playing.speed === 0) return;
-    setSpeed(model, playing, faster(playing.speed, 1));
-    model.notify("Player.OnSpeedChanged", playerEvent(playing));
-  },
+  fastforward: (model) => wind(model, 1),
+  rewind: (model) => wind(model, -1),
+  // pykodi changes the volume by these.
+  volumeup: (model) => changeVolume(model, model.volume + 1),
+  volumedown: (model) => changeVolume(model, model.volume - 1),
+  mute: (model) => setMuted(model, !model.muted),
   channelup: (model) => changeChannel(model, 1),
   channeldown: (model) => changeChannel(model, -1),
   playpvrtv: (model) => changeChannel(model, 0),
@@ -78,6 +76,22 @@ export const input: Methods = {
     if (params["done"] !== false) closeDialog(model);
   }),
 };
+
+/** It toggles (players.md 7.3); audio has a second notification (Kodi 20.1, ran). */
+function playPause(model: Model): void {
+  const { playing } = model;
+  if (playing === null) return;
+  pause(model, playing, playing.speed !== 0);
+  if (playing.kind === "audio") model.notify("Player.OnSpeedChanged", playerEvent(playing));
+}
+
+/** Has no effect while paused (players.md 7.3). */
+function wind(model: Model, direction: 1 | -1): void {
+  const { playing } = model;
+  if (playing === null || playing.speed === 0) return;
+  setSpeed(model, playing, faster(playing.speed, direction));
+  model.notify("Player.OnSpeedChanged", playerEvent(playing));
+}
 
 function select(model: Model): void {
   if (model.dialog !== null) closeDialog(model);
