@@ -252,7 +252,8 @@ export class AndroidTvSimulator extends SimulatedSet {
     const isKnown = acceptsAnyClient || (raw !== undefined && this.#paired.has(digest(raw)));
     if (!isKnown) {
       this.#rejected += 1;
-      return void socket.end();
+      // What the client sends is read too, else its end is never seen.
+      return void socket.resume().end();
     }
     const client: Client = { socket, features: null, isActive: false, missed: 0, pendingSends: Promise.resolve() };
     this.#clients.add(client);

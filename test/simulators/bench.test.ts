@@ -1,8 +1,13 @@
 /** What all sets share: ports with faults, discovery, sleep. */
 import { expect, test } from "bun:test";
+import { spawn } from "node:child_process";
+import { readdirSync, readlinkSync } from "node:fs";
 import { createServer } from "node:net";
+import { join } from "node:path";
+import { denoFlags } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { listen, plugInRoku } from "../support/sets.ts";
+import { root } from "../support/sources.ts";
 import { magicPacket, search, sendDatagram } from "./datagrams.ts";
 
 const asked = Buffer.from("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n");
@@ -76,4 +81,34 @@ test("a set waits for a port that another program took while it slept", async ()
     return line.text().startsWith("HTTP/1.1 200 OK");
   });
   expect(set.port).toBe(port);
+});
+
+test.skipIf(process.platform !== "linux")("under Deno, no socket stays of a client that is turned away", async () => {
+  const words = ["run", ...denoFlags("start"), join(root, "test/simulators/turned-away.ts")];
+  const sets = spawn(join(root, "node_modules/.bin/deno"), words, { stdio: ["ignore", "pipe", "inherit"] });
+  const open = () =>
+    readdirSync(`/proc/${sets.pid}/fd`).filter((fd) => {
+      try {
+        return readlinkSync(`/proc/${sets.pid}/fd/${fd}`).startsWith("socket:");
+      } catch {
+        return false;
+      }
+    }).length;
+  try {
+    const ports = await new Promise<{ console: number; remote: number }>((resolve) =>
+      sets.stdout?.once("data", (text) => resolve(JSON.parse(String(text)))),
+    );
+    const idle = open();
+    listen("127.0.0.1", ports.console);
+    await until("the console is taken", () => open() > idle);
+    const before = open();
+    for (const secure of [undefined, {}]) {
+      const { socket, closed } = listen("127.0.0.1", secure ? ports.remote : ports.console, secure);
+      socket.write("what it has to say anyway");
+      await until("it is turned away", closed);
+    }
+    await until("nothing of them is left", () => open() === before, 3_000);
+  } finally {
+    sets.kill("SIGKILL");
+  }
 });

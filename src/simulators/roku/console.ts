@@ -81,7 +81,8 @@ const UNREAD_LIMIT = 4 * 1024 * 1024;
 /** The BrightScript console (2.2): one client, the buffer replayed without a greeting, CRLF lines. */
 export function attachConsole(buffer: ConsoleBuffer, socket: Socket): void {
   if (buffer.listener !== null) {
-    socket.end("Console connection is already in use.\r\n");
+    // What the client sends is read too, else its end is never seen.
+    socket.resume().end("Console connection is already in use.\r\n");
     return;
   }
   const listener = (line: string) => {
