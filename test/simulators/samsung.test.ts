@@ -88,3 +88,11 @@ test("npm samsung-tv-control finds the set, and notices one that is off", async 
       .catch(() => false),
   ).toBe(false);
 });
+
+test("its renderer describes its volume, by which other clients read and set it", async () => {
+  const { host, ports } = await plugIn();
+  const at = `http://${host}:${ports.renderer}`;
+  const path = /<SCPDURL>(.*?)<\/SCPDURL>/.exec(await (await fetch(`${at}/dmr`)).text())?.[1];
+  const text = await (await fetch(`${at}${path}`)).text();
+  expect(text).toMatch(/<name>GetVolume<.*<name>CurrentVolume<.*<direction>out<.*<maximum>100</s);
+});

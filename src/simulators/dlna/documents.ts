@@ -54,11 +54,16 @@ export function description(model: Model): string {
 }
 
 export function serviceDescription(model: Model, service: ServiceName): string {
-  const actions = actionsOf(model, service).map((name) => {
+  return describeService(service, actionsOf(model, service), model.options.volumeMax);
+}
+
+export function describeService(service: ServiceName, names: readonly string[], volumeMax: number | null): string {
+  const actions = names.map((name) => {
     const list = argumentsOf(service, name).map((argument) => tag("argument", argument));
     return tag("action", [tag("name", name), tag("argumentList", list)]);
   });
-  return scpd(tag("actionList", actions), tag("serviceStateTable", variablesOf(model, service)));
+  const related = names.flatMap((name) => argumentsOf(service, name).map((one) => one.relatedStateVariable));
+  return scpd(tag("actionList", actions), tag("serviceStateTable", variablesOf(service, related, volumeMax)));
 }
 
 /** The arguments that an action takes and those that it returns, each with its state variable. Clients read and send no others. */
@@ -135,16 +140,15 @@ const TYPES: Readonly<Record<string, string>> = {
 export const eventedBy = (service: ServiceName) =>
   service === "ConnectionManager" ? "SinkProtocolInfo" : "LastChange";
 
-function variablesOf(model: Model, service: ServiceName): string[] {
+function variablesOf(service: ServiceName, related: readonly string[], volumeMax: number | null): string[] {
   const evented = eventedBy(service);
-  const related = actionsOf(model, service).flatMap((action) => argumentsOf(service, action));
   const units = ["TRACK_NR", "REL_TIME"].map((unit) => tag("allowedValue", unit));
-  const range = { minimum: "0", maximum: String(model.options.volumeMax), step: "1" };
+  const range = { minimum: "0", maximum: String(volumeMax), step: "1" };
   const allowed: Readonly<Record<string, readonly string[]>> = {
     A_ARG_TYPE_SeekMode: [tag("allowedValueList", units)],
     Volume: [tag("allowedValueRange", range)],
   };
-  return [...new Set([evented, ...related.map(({ relatedStateVariable }) => relatedStateVariable)])].map((name) =>
+  return [...new Set([evented, ...related])].map((name) =>
     element("stateVariable", { sendEvents: name === evented ? "yes" : "no" }, [
       ...textElements({ name, dataType: TYPES[name] ?? "string" }),
       ...(allowed[name] ?? []),

@@ -3,10 +3,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { soapAnswer, soapFault, tag, upnpDescription } from "../bench/documents.ts";
 import { uuidOf } from "../bench/identity.ts";
 import { pushCapped } from "../bench/set.ts";
+import { describeService } from "../dlna/documents.ts";
 import type { Model } from "./model.ts";
 
 const SERVICE = "urn:schemas-upnp-org:service:RenderingControl:1";
 const CONTROL = "/upnp/control/RenderingControl1";
+const SCPD = "/RenderingControl_1.xml";
 
 /** The renderer has a UUID of its own. */
 export const rendererUuid = ({ options }: Model) => uuidOf(`${options.duid} renderer`);
@@ -16,6 +18,8 @@ export function answerRenderer(model: Model, request: IncomingMessage, body: str
   pushCapped(model.received.requests, `${method} ${url} ${String(headers["soapaction"] ?? "")}`.trim());
   const send = (status: number, text: string) => response.writeHead(status, { "Content-Type": "text/xml" }).end(text);
   if (url === "/dmr" && method === "GET") return void send(200, description(model));
+  if (url === SCPD && method === "GET")
+    return void send(200, describeService("RenderingControl", ["GetVolume", "SetVolume", "GetMute", "SetMute"], 100));
   if (url !== CONTROL || method !== "POST") return void send(404, "");
   const [, action = ""] =
     /^"urn:schemas-upnp-org:service:RenderingControl:1#(\w+)"$/.exec(String(headers["soapaction"])) ?? [];
@@ -53,7 +57,12 @@ function answersOf(
 }
 
 function description(model: Model): string {
-  const service = { serviceType: SERVICE, serviceId: "urn:upnp-org:serviceId:RenderingControl", controlURL: CONTROL };
+  const service = {
+    serviceType: SERVICE,
+    serviceId: "urn:upnp-org:serviceId:RenderingControl",
+    SCPDURL: SCPD,
+    controlURL: CONTROL,
+  };
   return upnpDescription(
     {
       deviceType: "urn:schemas-upnp-org:device:MediaRenderer:1",
