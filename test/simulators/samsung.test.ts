@@ -96,3 +96,11 @@ test("its renderer describes its volume, by which other clients read and set it"
   const text = await (await fetch(`${at}${path}`)).text();
   expect(text).toMatch(/<name>GetVolume<.*<name>CurrentVolume<.*<direction>out<.*<maximum>100</s);
 });
+
+test("only an app that is in front is told to be closed", async () => {
+  const told: string[] = [];
+  const { host, ports } = await plugIn({ onEvent: ({ text }) => told.push(text) });
+  const app = `http://${host}:${ports.plain}/api/v2/applications/3201907018807`;
+  for (const method of ["DELETE", "POST", "DELETE", "DELETE"]) await fetch(app, { method });
+  expect(told).toEqual(["launched Netflix", "closed Netflix"]);
+});

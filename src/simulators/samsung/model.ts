@@ -106,9 +106,10 @@ export class Model {
     return true;
   }
 
-  /** Leaves an app. */
+  /** Leaves an app if it is in front. */
   stop(id: string): void {
-    if (this.front === id) this.front = null;
+    if (this.front !== id) return;
+    this.front = null;
     this.emit("close", `closed ${APPS.find((one) => one.id === id)?.name ?? id}`);
   }
 }
