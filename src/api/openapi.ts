@@ -183,12 +183,13 @@ function queryParameters(query: z.ZodObject): Json[] {
   const all = z.toJSONSchema(query, optionsFor("input"));
   // zod writes an object for each field, never `true` or `false`.
   const fields = Object.entries(all.properties ?? {}) as [string, Schema][];
-  return fields.map(([name, { description, ...schema }]) => ({
+  return fields.map(([name, { description, examples, ...schema }]) => ({
     name,
     in: "query",
     required: all.required?.includes(name) === true,
     description,
     schema,
+    example: (examples as readonly unknown[] | undefined)?.[0],
   }));
 }
 
@@ -198,6 +199,7 @@ function jsonBody(name: OperationName, { body, optionalBody }: Operation): Json 
   return { required: optionalBody !== true, content };
 }
 
+// A viewer fills its form with the examples; without them it would send `string`, also as the password.
 const packageForm: Json = {
   required: true,
   content: {
@@ -208,10 +210,13 @@ const packageForm: Json = {
           params: {
             type: "string",
             description: "A JSON object that the package is started with, as `params` of a launch",
+            examples: ["{}"],
           },
           password: {
             type: "string",
+            format: "password",
             description: "The developer password of this device alone, stored once the device has accepted it",
+            examples: [""],
           },
           archive: {
             type: "string",

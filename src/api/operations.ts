@@ -276,7 +276,13 @@ const own = {
     description:
       "Removes every device that a scan found and nobody has used since, and answers with those devices as they were. Devices that a user added stay.",
     codes: ["storage_error"],
-    query: z.object({ unused: z.literal("true").describe("Must be `true`; without it nothing is removed") }),
+    query: z.object({
+      unused: z.literal("true").meta({
+        description: "Must be `true`; without it nothing is removed",
+        // The viewer at `/docs` shows the only value as chosen, but sends it only if it is the example.
+        examples: ["true"],
+      }),
+    }),
     data: z.object({ devices: z.array(Device).describe("The devices that were removed") }),
   },
   discoverDevices: {

@@ -1,6 +1,7 @@
 /** The documentation at `/docs`, in a real browser: offline, under its policy, and what it tries out reaches the set. */
 import { expect, test } from "bun:test";
-import { pressNamed, shows, until } from "../../support/browser.ts";
+import type { Page } from "puppeteer-core";
+import { pressFirst, pressNamed, shows, still, until } from "../../support/browser.ts";
 import { demoFor, describePage } from "./stage.ts";
 
 describePage("the documentation", (visit) => {
@@ -25,6 +26,51 @@ describePage("the documentation", (visit) => {
     await shows(page, "Server response");
     await demo.says(/Living Room\s+key home/);
     expect([...asked].filter((origin) => origin !== "null")).toEqual([`http://127.0.0.1:${demo.port()}`]);
+  }, 120_000);
+
+  /** Opens an operation, and executes it as it stands there. */
+  async function execute(page: Page, operation: string): Promise<void> {
+    await pressFirst(page, `[id$="-${operation}"] .opblock-summary-control`);
+    await pressFirst(page, `[id$="-${operation}"] .execute`);
+  }
+
+  test("what comes of a stream is shown, though it does not end", async () => {
+    const { page } = await visit(demo.port(), { path: "docs" });
+    await shows(page, "Press a key, or type text");
+    await execute(page, "events");
+    await until(page, "the snapshot is shown", () =>
+      Boolean(document.querySelector(".live-responses-table")?.textContent?.includes("event: snapshot")),
+    );
+  }, 120_000);
+
+  test("a required value that it shows is sent, and none that nobody has entered", async () => {
+    const { page } = await visit(demo.port(), { path: "docs" });
+    await shows(page, "Press a key, or type text");
+    const sent: string[] = [];
+    await page.setRequestInterception(true);
+    page.on("request", (request) => {
+      if (!request.url().includes("/v1/")) return request.continue();
+      sent.push(`${request.method()} ${new URL(request.url()).search}`);
+      return request.respond({ status: 200, contentType: "application/json", body: "{}" });
+    });
+    await execute(page, "removeUnusedDevices");
+    await until(page, "it is answered", () => document.querySelector(".live-responses-table") !== null);
+    expect(sent).toEqual(["DELETE ?unused=true"]);
+    await pressFirst(page, '[id$="-installPackage"] .opblock-summary-control');
+    await still(page, '[id$="-installPackage"] [type=password]');
+    const entered = await page.$eval(
+      '[id$="-installPackage"] [type=password]',
+      (field) => (field as HTMLInputElement).value,
+    );
+    expect(entered).toBe("");
+  }, 120_000);
+
+  test("an open operation can be read", async () => {
+    const { page, axe } = await visit(demo.port(), { path: "docs" });
+    await shows(page, "Press a key, or type text");
+    await pressFirst(page, '[id$="-pressKey"] .opblock-summary-control');
+    await still(page, '[id$="-pressKey"] .execute');
+    expect((await axe()).filter((finding) => finding.startsWith("color-contrast"))).toEqual([]);
   }, 120_000);
 
   test("takes the colours of the system, and of a change while it is open", async () => {
