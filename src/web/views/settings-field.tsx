@@ -22,8 +22,15 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
     failure,
     run: save,
   } = useTask(async (wanted: Value | null) => {
+    // After a finger the focus would open the keyboard of the screen.
+    const isByKey = document.activeElement?.matches("button:focus-visible");
     await change(wanted);
     if (setting.kind === "secret") draft.value = "";
+    if (!isByKey) return;
+    requestAnimationFrame(() => {
+      // The button that was pressed goes.
+      if (document.activeElement === document.body) document.getElementById(id)?.focus();
+    });
   });
   useEffect(() => {
     draft.value = shown;

@@ -105,6 +105,17 @@ describePage("activity and settings", (visit) => {
     await settings.page.keyboard.press("Space");
     await saved(settings.page, "daemon.cors_enabled", String(!before));
     expect(await cors.evaluate((own) => document.activeElement === own)).toBe(true);
+    // A button that goes once it was pressed leaves it to its field.
+    const isInField = (value?: string) => (document.activeElement as HTMLInputElement).value === value;
+    await write(settings.page, "discovery.interval_s", "121");
+    await settings.page.keyboard.press("Tab");
+    await settings.page.keyboard.press("Enter");
+    await shows(settings.page, "discovery.interval_s was changed");
+    await settings.page.waitForSelector("[aria-label^='Reset discovery.interval_s']");
+    await until(settings.page, "its field has the focus", isInField, "121");
+    await settings.page.keyboard.press("Tab");
+    await settings.page.keyboard.press("Enter");
+    await until(settings.page, "its field has the focus", isInField, "300");
   }, 60_000);
 
   test("what the doctor finds is shown, the worst first", async () => {
