@@ -65,6 +65,16 @@ describePage("the documentation", (visit) => {
     expect(entered).toBe("");
   }, 120_000);
 
+  test("an open operation fits a narrow window", async () => {
+    const { page } = await visit(demo.port(), { path: "docs", width: 320 });
+    await shows(page, "Press a key, or type text");
+    for (const operation of ["pressKey", "installPackage"]) {
+      await pressFirst(page, `[id$="-${operation}"] .opblock-summary-control`);
+      await still(page, `[id$="-${operation}"] .execute`);
+    }
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(320);
+  }, 120_000);
+
   test("an open operation can be read", async () => {
     const { page, axe } = await visit(demo.port(), { path: "docs" });
     await shows(page, "Press a key, or type text");
