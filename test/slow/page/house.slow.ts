@@ -450,5 +450,9 @@ describePage("the house", (visitAt) => {
       [own.querySelector("span"), document.body].map((one) => one && getComputedStyle(one).color),
     );
     expect(muted).toBe(text ?? "");
+    await page.keyboard.press("Escape");
+    await pressNamed(page, "Look again");
+    await shows(page, "answered");
+    expect(await page.$eval(".toast p", (own) => getComputedStyle(own).borderStyle)).toBe("solid");
   }, 60_000);
 });
