@@ -38,8 +38,7 @@ export async function demo(context: Context): Promise<number> {
   try {
     return await run(context, port);
   } catch (cause) {
-    // Bun 1.4.5 gives no code where it has no file left for a listener.
-    const code = systemCode(cause) || (/^Failed to listen /.test(textOf(cause)) ? "EMFILE" : "");
+    const code = systemCode(cause);
     if (cause instanceof ZapdError || code === "") throw cause;
     const needed = `It needs the address 127.0.0.1, and a folder in ${tmpdir()}: $TMPDIR chooses another`;
     const hint = scarcityHint(code) ?? needed;

@@ -29,6 +29,8 @@ interface Playing {
 
 /** Pause, seek, volume, mute; a queue adds 64 and 128. */
 const USUAL = 15;
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** The playable types; others fail to load. */
 const PLAYED =
   /^(video\/(mp4|webm|x-matroska)|audio\/(mpeg|mp4|ogg|wav|flac)|image\/(jpeg|png|gif|webp)|application\/(dash\+xml|x-mpegurl|vnd\.apple\.mpegurl))$/i;
@@ -152,7 +154,7 @@ export class Player {
     // What seeks while it buffers still starts.
     if (state === "PLAYING" || state === "PAUSED") clearTimeout(this.#timer);
     if (state === "PLAYING" && playing.durationMs !== null) {
-      this.#timer = setTimeout(() => this.end("FINISHED"), playing.durationMs - positionMs);
+      this.#timer = setTimeout(() => this.end("FINISHED"), Math.min(playing.durationMs - positionMs, LONGEST_TIMER_MS));
       this.#timer.unref?.();
     }
     this.#onChange();
