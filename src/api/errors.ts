@@ -254,7 +254,7 @@ export const codes = {
     ...refused,
     when: "The device's settings forbid it, or it cannot do it now",
     message: "Bedroom refused to press home: its network access is set to Limited",
-    hint: "On the Roku: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
+    hint: "On the TV: Settings > System > Advanced system settings > Control by mobile apps > Network access: Enabled",
   },
   device_error: {
     ...failed,
@@ -308,7 +308,7 @@ export const codes = {
     ...failed,
     when: "The device accepts no package before it has checked for a software update",
     message: "Workbench stopped the installation: it must check for a software update first",
-    hint: "On the Roku: Settings > System > Software update > Check now, then install again",
+    hint: "On the TV: Settings > System > Software update > Check now, then install again",
   },
   console_in_use: {
     ...failed,
