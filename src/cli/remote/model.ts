@@ -203,7 +203,7 @@ export function update(model: Model, event: Event, now: number): Step {
 }
 
 /** Applies an event of the daemon. */
-function applyEvent(model: Model, event: ApiEvent): Model {
+export function applyEvent(model: Model, event: ApiEvent): Model {
   const { devices } = model;
   switch (event.type) {
     case "snapshot": {

@@ -9,6 +9,7 @@ import { usesColour } from "../print.ts";
 import { followEvents, tryCall } from "../requests.ts";
 import { type ListName, lists } from "./keys.ts";
 import {
+  applyEvent,
   begin,
   type Choice,
   type Command,
@@ -189,13 +190,13 @@ class Session {
   }
 
   async #apply(event: ApiEvent): Promise<void> {
-    const told = { name: "daemonEvent", event } as const;
     const { current: id } = this.#model;
-    const { current } = update(this.#model, told, Date.now()).model;
     // A snapshot does not tell what has become a part of another device meanwhile: keys must not go to the default one.
-    const isLost = event.type === "snapshot" && id !== null && current !== id;
+    const isLost = event.type === "snapshot" && id !== null && applyEvent(this.#model, event).current !== id;
     const found = isLost ? await tryCall(this.#context, "getDevice", { id }, listTimeoutMs) : null;
-    this.#dispatch({ ...told, whole: found?.ok ? found.data.id : undefined });
+    // The person may have chosen another one meanwhile.
+    const goesOn = found?.ok && this.#model.current === id;
+    this.#dispatch({ name: "daemonEvent", event, whole: goesOn ? found.data.id : undefined });
   }
 
   async #releaseKeys(): Promise<void> {
