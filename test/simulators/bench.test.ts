@@ -107,7 +107,7 @@ test.skipIf(process.platform !== "linux")("under Deno, no socket stays of a clie
       socket.write("what it has to say anyway");
       await until("it is turned away", closed);
     }
-    await until("nothing of them is left", () => open() === before, 3_000);
+    await until("nothing of them is left", () => open() === before);
   } finally {
     sets.kill("SIGKILL");
   }

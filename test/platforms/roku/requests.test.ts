@@ -91,7 +91,7 @@ test("a document that comes too late once says nothing of its part to a poll; tw
   let active = '<active-app><app id="12">Netflix</app></active-app>';
   let player = '<player state="play"><plugin id="12"/></player>';
   const said = { [paths.activeApp]: () => active, [paths.mediaPlayer]: () => player };
-  const { connection } = await connect(said, {}, undefined, 500);
+  const { connection } = await connect(said, {}, undefined, 1_000);
   const state = has(connection.state);
   expect(await state.read(never)).toMatchObject({ app: { platformId: "12" }, playback: { status: "playing" } });
   const both = async () => (await state.readParts?.(["app", "playback"], never)) ?? {};
