@@ -40,8 +40,11 @@ function bodyOf(request: Request): ReadableStream<Uint8Array> | null {
   return request.body;
 }
 
-/** How much of the rest of a body that is too large is read (SECURITY.md T20), how long, and for how many pauses in a row: a busy process reads nothing for a while. */
-const rest = { mostBytes: 64 * 1024 * 1024, mostMs: 5_000, pauseMs: 50, pauses: 5 } as const;
+/**
+ * How much of the rest of a body that is too large is read (SECURITY.md T20), how long, and for how many pauses in a row: a
+ * busy process reads nothing for a while. What came meanwhile is one part then, and with it at most 64 MiB are read.
+ */
+const rest = { mostBytes: 48 * 1024 * 1024, mostMs: 5_000, pauseMs: 50, pauses: 5 } as const;
 
 /**
  * Reads the rest of a body that is too large. Most clients send the whole body before they read the answer, and Bun, which
