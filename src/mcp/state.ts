@@ -14,7 +14,8 @@ export async function readState(
   signal: AbortSignal,
 ): Promise<State | null> {
   if (timeoutMs <= 0) return null;
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  // Not every runtime takes a part of a millisecond.
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeoutMs))]);
   try {
     return (await api.getState({ id, signal: limited })).state;
   } catch {

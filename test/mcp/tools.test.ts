@@ -1,5 +1,5 @@
 /** The list of tools: its schemas and hints, and that it never changes by itself. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import Ajv from "ajv/dist/2020.js";
 import { ApiError, type Client } from "../../src/api/client.ts";
 import { runPaired } from "../../src/mcp/pairing.ts";
@@ -393,4 +393,16 @@ test("the sentence about a scene or a group has the hint of each failure, for cl
 test("no schema has a format or names of properties, for which Gemini refuses every tool", () => {
   expect(JSON.stringify(listed)).not.toMatch(/"(format|propertyNames)":/);
   expect(JSON.stringify(listed)).toContain('"additionalProperties":{"type":"string"');
+});
+
+test("the times of reads are whole: Node takes no others, and would fail a command that was sent", async () => {
+  const timeouts = spyOn(AbortSignal, "timeout");
+  const den = { id: "den", name: "Den" };
+  const api = {
+    getState: async () => ({ device: den, state: { power: "on", app: null, volume: null } }),
+    pressKey: async () => ({ device: den, confirmed: null }),
+  } as unknown as Client;
+  await runPaired(named("press_keys"), { keys: ["home"], wait_ms: 500 }, callingWith(api));
+  expect(timeouts.mock.calls.map(([ms]) => Number.isInteger(ms))).toEqual([true, true]);
+  timeouts.mockRestore();
 });
