@@ -95,11 +95,13 @@ export function setConnection(now: Connection, because: Failure = noAnswer): voi
   for (const { refusal } of entries.peek()) if (refusal.peek()?.code === "no_answer") refusal.value = null;
 }
 
-/** Adds events from before this page was opened. */
+/** Adds events that this page has not seen. */
 export function addHistory(past: readonly Followed[]): void {
   const known = new Set(events.peek().map(({ id }) => id));
-  const older = past.filter((event) => isListed(event) && !known.has(event.id)).reverse();
-  eventsSignal.value = [...events.peek(), ...older].slice(0, maxEvents);
+  const missed = past.filter((event) => isListed(event) && !known.has(event.id)).reverse();
+  // A tab that was frozen has events from before them, too.
+  const newestFirst = (one: Followed, other: Followed) => Number(one.at < other.at) - Number(one.at > other.at);
+  eventsSignal.value = [...events.peek(), ...missed].sort(newestFirst).slice(0, maxEvents);
 }
 
 const isListed = ({ type }: Followed) => type !== "snapshot" && type !== "install.progress";

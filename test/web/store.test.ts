@@ -1,5 +1,6 @@
 /** What the page keeps of the events and of its requests. */
 import { expect, spyOn, test } from "bun:test";
+import { signal } from "@preact/signals";
 import type { Device, Followed } from "../../src/api/client-types.ts";
 import { CallError, noAnswer } from "../../src/web/calls.ts";
 import {
@@ -8,6 +9,7 @@ import {
   attempt,
   command,
   connection,
+  type Entry,
   entries,
   entryOf,
   events,
@@ -17,6 +19,7 @@ import {
   updateDevice,
 } from "../../src/web/store.ts";
 import { startStream } from "../../src/web/stream.ts";
+import { deliver, deliverTo, deliveryTo } from "../../src/web/views/developer-delivery.ts";
 import { until } from "../support/http-device.ts";
 
 test("the progress of a package leaves the other events in the activity", () => {
@@ -85,6 +88,41 @@ test("what was before this page follows what it has seen, each once, and no more
   expect([numbers.length, numbers[0], numbers.filter((one) => one === 900).length]).toEqual([200, 900, 1]);
   expect(numbers.includes(899)).toBe(false);
   expect(numbers.at(-1)).toBeGreaterThan(700);
+});
+
+test("what a tab missed while it was frozen stands above what it had seen before", () => {
+  const event = (number: number) => {
+    const at = new Date(number * 1_000).toISOString();
+    return { id: `again.${number}`, at, type: "action.finished" } as Followed;
+  };
+  for (let number = 0; number < 200; number++) applyEvent(event(number));
+  addHistory([event(300), event(301)]);
+  expect(events.value.slice(0, 3).map(({ id }) => id)).toEqual(["again.301", "again.300", "again.199"]);
+});
+
+test("a package is on its way to two sets at a time, also where one is sent it again meanwhile", async () => {
+  const ends: ((answer: object) => void)[] = [];
+  const fetching = spyOn(globalThis, "fetch").mockImplementation(
+    (() => new Promise((resolve) => ends.push((answer) => resolve(Response.json(answer))))) as unknown as typeof fetch,
+  );
+  const deliveries = ["a", "b", "c"].map((id) => deliveryTo({ id, install: signal(null) } as unknown as Entry));
+  const [first] = deliveries;
+  if (!first) throw new Error("no delivery");
+  const upload = { archive: new Blob(["PK"]), params: {} };
+  const all = deliver(deliveries, upload);
+  await until("two are sent", () => ends.length === 2);
+  ends[0]?.({ ok: false, error: { code: "dev_auth_failed", message: "no" } });
+  await until("the third is sent", () => ends.length === 3);
+  const again = deliverTo(first, upload, "its own");
+  await Bun.sleep(20);
+  expect([ends.length, first.step.value]).toEqual([3, "waiting"]);
+  const done = { ok: true, data: { package: {} } };
+  for (const at of [1, 2]) ends[at]?.(done);
+  await until("its turn has come", () => ends.length === 4);
+  ends[3]?.(done);
+  await Promise.all([all, again]);
+  expect(deliveries.map(({ step }) => step.value)).toEqual(["done", "done", "done"]);
+  fetching.mockRestore();
 });
 
 test("a daemon that is lost before its first word has nothing to show; when it is back, its silence is no failure any more", () => {

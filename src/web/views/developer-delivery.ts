@@ -1,4 +1,4 @@
-/** Uploads of a package to sets, two at a time: the daemon refuses a third. */
+/** Uploads of a package to sets, two at a time, whichever views they are of: the daemon refuses a third. */
 import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals";
 import type { Result } from "../../api/client.ts";
 import type { EventOf } from "../../api/events.ts";
@@ -31,28 +31,31 @@ export function deliveryTo(entry: Entry): Delivery {
   return { entry, step, failure: signal(null), installed: signal(null), progress };
 }
 
+const underWay = new Set<Promise<void>>();
+
 /** Sends a package to several sets. Resolves when each has accepted or refused it. */
 export async function deliver(deliveries: readonly Delivery[], upload: PackageUpload): Promise<void> {
-  const waiting = [...deliveries];
-  const work = async () => {
-    for (let next = waiting.shift(); next; next = waiting.shift()) await deliverTo(next, upload);
-  };
-  await Promise.all(Array.from({ length: maxParallel }, work));
+  await Promise.all(deliveries.map((one) => deliverTo(one, upload)));
 }
 
-/** Sends a package to one set. The password is only for this set and is not kept in the page. */
-export async function deliverTo(
-  delivery: Delivery,
-  { archive, params }: PackageUpload,
-  password?: string,
-): Promise<void> {
+/** Sends a package to one set, in its turn. The password is only for this set and is not kept in the page. */
+export async function deliverTo(delivery: Delivery, upload: PackageUpload, password?: string): Promise<void> {
+  delivery.failure.value = null;
+  delivery.step.value = "waiting";
+  while (underWay.size >= maxParallel) await Promise.race(underWay);
+  const sending = sendTo(delivery, upload, password).finally(() => underWay.delete(sending));
+  underWay.add(sending);
+  await sending;
+}
+
+/** Never rejects. */
+async function sendTo(delivery: Delivery, { archive, params }: PackageUpload, password?: string): Promise<void> {
   const { entry, step, failure, installed } = delivery;
   const form = new FormData();
   if (Object.keys(params).length > 0) form.append("params", JSON.stringify(params));
   if (password !== undefined) form.append("password", password);
   form.append("archive", archive, "package.zip");
   entry.install.value = null;
-  failure.value = null;
   step.value = "sending";
   try {
     const response = await send(addressOf("installPackage", { id: entry.id }), { method: "POST", body: form });
