@@ -308,7 +308,8 @@ class Run {
     const ends = await Promise.allSettled(step.branches.map((branch) => this.#sequence(branch)));
     const failure = ends.find((one) => one.status === "rejected");
     if (failure) {
-      this.#ended(step, since, { status: "failed" });
+      // As in a wait that is cancelled, nothing has failed.
+      if (!this.#options.signal.aborted) this.#ended(step, since, { status: "failed" });
       throw failure.reason;
     }
     const isSkipped = ends.every((one) => one.status === "fulfilled" && one.value);

@@ -285,7 +285,7 @@ function unexpected(thrown: unknown, c: Context<Env>, log: Log): ZapdError {
   return new ZapdError("internal_error", "zapd failed; its log has the details");
 }
 
-function disconnected(): ZapdError {
+export function disconnected(): ZapdError {
   return new ZapdError("internal_error", "The caller disconnected before it was done");
 }
 

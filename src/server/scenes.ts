@@ -7,7 +7,7 @@ import type { Plan } from "../scenes/plan.ts";
 import type { Answer, RunOptions, SceneNews, Scenes } from "../scenes/scenes.ts";
 import type { AppDependencies } from "./app.ts";
 import { askDevice } from "./groups.ts";
-import { type Env, type Input, route } from "./route.ts";
+import { disconnected, type Env, type Input, route } from "./route.ts";
 import { asksForStream, formatFor, type Source, type Streams } from "./streams.ts";
 
 type Run = (signal: AbortSignal, tell: (news: SceneNews) => void) => Promise<SceneResult>;
@@ -26,7 +26,7 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
     const send: RunOptions["send"] = async ({ operation, body }, device, signal) =>
       (await askDevice(app, operation, device, { request, context, body, signal })) as Answer;
     const run: Run = (signal, tell) => scenes.run(plan, { send, signal }, tell);
-    if (!asksForStream(request)) return run(request.signal, () => {});
+    if (!asksForStream(request)) return run(callerSignal(request), () => {});
     return streams.open(context, formatFor(request), () => sourceOf(run));
   };
 
@@ -36,6 +36,15 @@ export function sceneRoutes(app: Hono<Env>, { devices, config }: AppDependencies
     answer((scenes) => scenes.ofFile(input.id, input.body.device), input.body.dry_run, input),
   );
   route(app, "runSteps", (input) => answer((scenes) => scenes.ofSteps(input.body), input.body.dry_run, input));
+}
+
+/** Aborted once the caller has disconnected. The reason of its own signal is the runtime's: a step would fail by it, as by a fault of zapd. */
+function callerSignal({ signal }: Request): AbortSignal {
+  const left = new AbortController();
+  const leave = () => left.abort(disconnected());
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+  return left.signal;
 }
 
 /** A run as a stream: its events, and at last the whole answer. A reader that disconnects ends the run. */

@@ -291,15 +291,27 @@ test.each(["a stream", "one answer"])(
 );
 
 test("the step that a caller leaves is said to have ended for that, and not for a failure of zapd", async () => {
-  const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*&snapshot=false" });
+  const events = new EventStream({ to: daemon.port, path: "/events?types=scene.*,action.finished&snapshot=false" });
   await events.until(({ type }) => type === "heartbeat");
-  const leave = new AbortController();
-  const body = JSON.stringify({ device: "Den", steps: [{ keys: ["up", "down"], delay_ms: 60_000 }] });
-  fetch(`${daemon.url}/run`, { method: "POST", body, signal: leave.signal }).catch(() => {});
-  await until("the first key arrives", () => keys().length === 1);
-  leave.abort();
-  const error = { code: "internal_error", message: "The caller disconnected before it was done" };
-  expect(await events.until(({ type }) => type === "scene.step")).toMatchObject({ step: { status: "failed", error } });
+  const leavingAt = async (steps: object[], isThere: () => Promise<unknown>) => {
+    const leave = new AbortController();
+    const body = JSON.stringify({ device: "Den", steps });
+    fetch(`${daemon.url}/run`, { method: "POST", body, signal: leave.signal }).catch(() => {});
+    await isThere();
+    leave.abort();
+    return (await events.until(({ type }) => type === "scene.step"))["step"];
+  };
+  const message = "The caller disconnected before it was done";
+  const within = [{ keys: ["up", "down"], delay_ms: 60_000 }];
+  const arrives = () => until("the first key arrives", () => keys().length === 1);
+  expect(await leavingAt(within, arrives)).toMatchObject({ error: { message: expect.stringContaining(message) } });
+  // A held key is a command of its own.
+  const between = [{ keys: ["up", { key: "down", hold_ms: 10 }], delay_ms: 60_000 }];
+  const isSent = () => events.until(({ type, ok }) => type === "action.finished" && ok === true);
+  expect(await leavingAt(between, isSent)).toMatchObject({
+    status: "failed",
+    error: { code: "internal_error", message },
+  });
   events.close();
 });
 
