@@ -90,13 +90,15 @@ function showsCode(name: string, { length, form }: Result<"pairDevice">): string
 }
 
 async function askCode({ name, step, signal, enter }: PendingPairing): Promise<Called<"pairDevice">> {
-  for (let prompt = `${showsCode(name, step)}. Code`; ; prompt = "That was a different code. Code") {
+  let prompt = `${showsCode(name, step)}. Code`;
+  for (;;) {
     const pin = await readLine(() => `${prompt} (${secondsLeft(step)} s): `, signal);
     if (pin.trim() === "") continue;
     try {
       return await enter({ pin });
     } catch (error) {
       if (!(error instanceof CommandError) || error.reason !== "wrong") throw error;
+      prompt = "That was a different code. Code";
     }
   }
 }

@@ -52,6 +52,16 @@ test("a code: is entered and taken back whatever became of the name, and after t
   }
 });
 
+test("a code: Enter alone is none, and not called a different one", async () => {
+  const screen = pair();
+  await screen.shows("Code (");
+  screen.type("\r");
+  await screen.shows(/Code \(\d+ s\): [\s\S]*\n[^\n]*Code \(\d+ s\): /);
+  expect(screen.text).not.toContain("different code");
+  screen.type("271828\r");
+  expect(await screen.ended).toBe(0);
+});
+
 test("a code: asked for with its shape and the time that is left; a wrong one may be mended", async () => {
   const screen = pair();
   await screen.shows(`${name} shows a code of 6 digits. Code (60 s): `);
