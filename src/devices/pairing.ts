@@ -144,6 +144,12 @@ export class EndpointPairing {
     return this.#current !== undefined;
   }
 
+  /** Whether a code that comes now is for it: it runs, or its caller was not yet told how it failed. */
+  get takesCode(): boolean {
+    const last = this.#lastFailure;
+    return this.isRunning || (last !== undefined && performance.now() - last.at < lateCodeMs);
+  }
+
   /** Cancels the pairing that runs; whether there was one. */
   cancel(): boolean {
     const current = this.#current;

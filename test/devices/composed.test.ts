@@ -533,6 +533,13 @@ test("a pairing that was begun before its device became a part of another goes o
   expect(joined.endpointToPair().record.platform).toBe("beta");
 });
 
+test("it is paired over the protocol that requires it, though another was tried before", async () => {
+  await registry.learn(recordOf("beta").id, { facts: { access: "unpaired" } });
+  const left = AbortSignal.abort(new Error("left"));
+  await expect(den().pair({}, left, undefined, den().endpointToPair("alpha"))).rejects.toThrow("left");
+  expect(den().endpointToPair().record.platform).toBe("beta");
+});
+
 test("what it showed only over a protocol that is split off is told to be unknown, as a snapshot has it", async () => {
   const { id } = den();
   await pressKey(den(), "up", now);
