@@ -4,6 +4,7 @@
  * be guessed, with the id of one of our subscriptions.
  */
 import { protocolError } from "../api/errors.ts";
+import { sleptSince } from "../system/clock.ts";
 import { orAborted, sleep } from "../system/sleep.ts";
 import { type DeviceHttp, deadline } from "./http.ts";
 import type { Answer } from "./http-connection.ts";
@@ -29,6 +30,8 @@ const callTimeoutMs = 3_000;
 /** Renewed within this at the latest, so that a device that has lost the subscription is noticed. */
 const maxRenewalMs = 900_000;
 const minRenewalMs = 10_000;
+/** How often it is checked whether this machine has slept. */
+const sleepCheckMs = 1_000;
 const maxEventBytes = 256 * 1024;
 const wanted = { wanted: "head", maxBytes: 16 * 1024 } as const;
 
@@ -124,11 +127,17 @@ export class Subscriptions implements Session {
 
   async #renew(sid: string, path: string, first: Answer["headers"]): Promise<void> {
     const { signal } = this.#closed;
+    const hasSlept = sleptSince();
     let headers = first;
     try {
       for (;;) {
         const seconds = Number(/^second-(\d{1,9})$/i.exec(headers.get("timeout") ?? "")?.[1] ?? requestedSeconds);
-        await sleep(Math.min(maxRenewalMs, Math.max(minRenewalMs, seconds * 500)), signal);
+        const renewInMs = Math.min(maxRenewalMs, Math.max(minRenewalMs, seconds * 500));
+        for (let leftMs = renewInMs; leftMs > 0; leftMs -= sleepCheckMs) {
+          await sleep(Math.min(leftMs, sleepCheckMs), signal);
+          // Events of that time were lost, and this timer stood still.
+          if (hasSlept()) throw protocolError("may have sent events while this machine slept");
+        }
         // The device calls the address of the first subscription, which this machine may no longer have.
         if ((await addressFacing(this.#options.peer)) !== this.#listener?.address)
           throw protocolError("sends events to an address that this machine no longer has");

@@ -8,6 +8,7 @@ import { until } from "../support/http-device.ts";
 import { isRefused, listening } from "../support/listening.ts";
 import { inOwnNetwork } from "../support/own-network.ts";
 import { root } from "../support/sources.ts";
+import { passTime, wakeUp } from "../support/test-clock.ts";
 import { notify } from "./notify.ts";
 
 const cleanups: (() => unknown)[] = [];
@@ -62,6 +63,14 @@ async function subscribed(answer: Parameters<typeof device>[0] = given, paths: r
 }
 
 describe("a subscription", () => {
+  test("ends once this machine has slept: events were missed, and its timers stood still", async () => {
+    const { session, counts } = await subscribed();
+    passTime(7_000);
+    await until("it has ended", () => counts.ends === 1);
+    expect(session.alive).toBe(false);
+    wakeUp();
+  });
+
   test("is asked for at every service, with a callback on the address that faces the device; a call with its id is an event", async () => {
     const { asked, callback, counts } = await subscribed();
     expect(asked.map(({ method, path }) => `${method} ${path}`)).toEqual(["SUBSCRIBE /one", "SUBSCRIBE /two"]);
