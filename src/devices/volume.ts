@@ -126,12 +126,16 @@ async function toLevel(
     throw new ZapdError("unsupported_operation", "supports only volume steps, and does not report its volume", {
       hint: `Step it: ${stepping}`,
     });
-  // The first step shows how far one goes; a step that changes nothing is at the end of the scale, or is not allowed.
-  let stride: number | null = null;
+  // The steps so far show how far one goes; a step that changes nothing is at the end of the scale, or is not allowed.
+  let [taken, moved] = [0, 0];
   for (let round = 0; round < 8 && level !== wanted; round++) {
     const distance: number = wanted - level;
+    const stride: number | null = taken === 0 ? null : Math.max(1, Math.round(moved / taken));
     // To the nearest level that there is.
-    const count: number = stride === null ? 1 : Math.ceil(Math.abs(distance) / stride - 0.5);
+    const nearest: number = stride === null ? 1 : Math.ceil(Math.abs(distance) / stride - 0.5);
+    // Levels are rounded: other steps may go one further than the first, and must not make it louder than wanted.
+    const most: number = taken === 1 ? Math.max(1, Math.floor(Math.abs(distance) / (moved + 1))) : nearest;
+    const count = Math.min(nearest, most);
     if (count === 0) return false;
     const steps = Math.sign(distance) * count;
     const from: number = level;
@@ -140,7 +144,7 @@ async function toLevel(
     level = await levelAfterSteps(read, from, expected, signal);
     // On some devices the first step only shows the scale.
     if (level === from && round > 0) return false;
-    if (level !== from) stride ??= Math.abs(level - from);
+    if (level !== from) [taken, moved] = [taken + count, moved + Math.abs(level - from)];
   }
   return level === wanted;
 }

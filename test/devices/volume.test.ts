@@ -127,3 +127,22 @@ test.concurrent("after steps, the level is given once the last step shows, and a
   expect(await by(1)).toBe(100);
   await house.remove();
 });
+
+test.concurrent("a device with a scale of its own is not made louder on the way than is wanted", async () => {
+  const shown = (own: number) => ({ level: Math.round((own * 100) / 60), muted: false });
+  let own = 10;
+  let loudest = own;
+  const house = await openHouse((set) => {
+    const step = async (by: 1 | -1) => {
+      own += by;
+      loudest = Math.max(loudest, own);
+      set.state = { ...set.state, volume: shown(own) };
+    };
+    return { ...set.connection(), volume: { step } };
+  });
+  house.set.state = { ...asleep, power: "on", volume: shown(own) };
+  const device = house.devices.deviceOf(await house.add("Sixty"));
+  const { volume, confirmed } = await setVolume(device, { level: 50 }, { signal: neverAborted });
+  expect([volume?.level, confirmed, shown(loudest).level]).toEqual([50, true, 50]);
+  await house.remove();
+});
