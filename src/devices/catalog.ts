@@ -179,8 +179,21 @@ function slugOf(text: string): string {
  * punctuation, each only where the one before finds nothing. A text in the form of the platform's ids is an app even where
  * the catalog lacks it. `null` where there is none.
  */
-export function findApp(wanted: string, apps: readonly App[], platform: Pick<Platform, "isAppId">): App | null {
+export function findApp(
+  wanted: string,
+  apps: readonly App[],
+  platform: Pick<Platform, "isAppId" | "services">,
+): App | null {
   const text = wanted.trim();
+  const found = findMeant(text, apps, platform);
+  if (!found || found.installed || found.platform_id === text) return found;
+  // A service may be another app of the device by now, and its id is still that of the former one.
+  const service = platform.services?.get(found.platform_id);
+  const isService = (app: App) => app.installed && platform.services?.get(app.platform_id) === service;
+  return (service && apps.find(isService)) ?? found;
+}
+
+function findMeant(text: string, apps: readonly App[], platform: Pick<Platform, "isAppId">): App | null {
   const byId = apps.find((app) => app.platform_id === text) ?? apps.find((app) => app.id === text);
   if (byId) return byId;
   const installedFirst = (found: App[]) =>

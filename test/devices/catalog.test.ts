@@ -144,6 +144,18 @@ describe("the app that is meant", () => {
   ]);
   const find = (wanted: string) => outcomeOf(() => findApp(wanted, apps, platform)?.platform_id ?? null);
 
+  test("is the app that a well-known service is now, where its id is still that of one that is gone", () => {
+    const services = new Map([
+      ["com.hbo.hbomax", "max"],
+      ["com.wbd.stream", "max"],
+    ] as const);
+    const former = app("HBO Max", { platformId: "com.hbo.hbomax", id: "max" });
+    const all = mergeApps(mergeApps([], [former]), [app("Max", { platformId: "com.wbd.stream", id: "max" })]);
+    const meant = (wanted: string) => findApp(wanted, all, { ...platform, services })?.platform_id;
+    expect(["max", "MAX", "HBO Max"].map(meant)).toEqual(Array(3).fill("com.wbd.stream"));
+    expect(meant("com.hbo.hbomax")).toBe("com.hbo.hbomax");
+  });
+
   test("is found by platform id, id, exact name, and a name without case and punctuation, in this order", () => {
     expect(["12", "netflix", "Netflix", "NETFLIX", "net-flix!", " netflix "].map(find)).toEqual(Array(6).fill("12"));
     expect(["prime-video", "Prime Video", "primevideo", "PRIME VIDEO"].map(find)).toEqual(Array(4).fill("13"));
