@@ -42,7 +42,7 @@ export class Adding {
    * the old one.
    */
   addFound(finding: FoundDevice, seats: Seats): Promise<DeviceRecord> {
-    return this.#inTurn(finding, async (answer) => {
+    const adding = this.#inTurn(finding, async (answer) => {
       const { registry, trust, log } = this.#deps;
       const { platform, sighting, address } = answer;
       const before = registry.find(platform, sighting, address);
@@ -72,6 +72,11 @@ export class Adding {
       if (merged.isNewDevice) log.info(`found  ${record.name}  ${record.model ?? record.platform}  ${record.host}`);
       return record;
     });
+    // The scan goes on without it, and would say that nothing is there.
+    adding.catch((error: unknown) => {
+      if (error instanceof ZapdError && error.code === "storage_error") this.#deps.log.recurring(error.message);
+    });
+    return adding;
   }
 
   /**

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { ConfigFile } from "../../src/config/config.ts";
@@ -66,6 +66,13 @@ const found = (identity: string, host: string, port = 9, seats = new Seats()) =>
 };
 
 describe("a device that a scan finds", () => {
+  test("and that cannot be saved, as on a full disk, is told in the log, once", async () => {
+    mkdirSync(join(folderOf(), "devices.json"));
+    expect(await codeOf(found("1", "192.0.2.1"))).toBe("storage_error");
+    expect(await codeOf(found("2", "192.0.2.2"))).toBe("storage_error");
+    expect(lines.filter((line) => line.includes("devices.json could not be written"))).toHaveLength(1);
+  });
+
   test("has a control port now, where it had another of its ports alone: it is driven there", async () => {
     await found("1", "192.0.2.1", 90);
     leads.set("192.0.2.1:90", 9);
