@@ -62,7 +62,7 @@ export class Device {
   #commandCount = 0;
   /** Whether the last command has read its effect back from the device. */
   #isEffectSeen = false;
-  /** The endpoint on which a pairing was begun, until it succeeds. */
+  /** The endpoint on which a pairing was begun last, until it succeeds. */
   #pairing: Endpoint | undefined;
   #endpoints: EndpointSet;
   #isKnown = true;
@@ -458,7 +458,8 @@ export class Device {
     const { registry, trust, endpointOf } = this.#deps;
     const { endpoints } = this;
     if (platform !== undefined) return this.#endpointOver(platform);
-    if (this.#pairing && endpoints.includes(this.#pairing)) return this.#pairing;
+    const begun = this.#pairing;
+    if (begun?.pairing.takesCode && endpoints.includes(begun)) return begun;
     // It may have been begun at a device that has become a part of this one.
     const running = endpoints.find(({ pairing }) => pairing.isRunning);
     if (running) return running;
@@ -624,7 +625,7 @@ export class Device {
   /** Marks the device as used: it is never evicted for a newly found one. Written once. */
   markUsed(): void {
     const { registry, log } = this.#deps;
-    const isSaved = this.endpoints.every(({ id, record }) => id !== this.id || record.used !== false);
+    const isSaved = this.endpoints.every(({ record }) => record.used !== false);
     if (isSaved || this.#isSavingUse) return;
     this.#isSavingUse = true;
     registry

@@ -186,9 +186,14 @@ export class Registry {
     });
   }
 
-  /** Marks a device as used: it is never evicted. */
+  /** Marks a device as used: no record of it is ever evicted, also where one becomes a device of its own. */
   async markUsed(id: string): Promise<void> {
-    await this.#changeRecord(id, (record) => ({ ...record, used: true }));
+    await this.#update((content) => {
+      const record = content.devices.find((one) => one.id === id);
+      const unused = record ? recordsOf(content, record).filter(({ used }) => used === false) : [];
+      const devices = content.devices.map((one) => (unused.includes(one) ? { ...one, used: true } : one));
+      return { next: unused.length === 0 ? content : { ...content, devices }, result: undefined };
+    });
   }
 
   /** Sets the default device by its name in the config. It stays the default under another name, until this changes. */

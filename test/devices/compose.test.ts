@@ -265,6 +265,17 @@ describe("a device of several records", () => {
       expect((await registry.removeUnused()).length).toBe(2);
     }));
 
+  test("is used whole: a part of it that is left behind at its old address is not unused", () =>
+    withRegistry(async (registry) => {
+      const scan = { by: "scan" } as const;
+      const { record } = await registry.merge(seen("alpha", "a", { name: "Den" }, scan));
+      await registry.merge(seen("beta", "b", { name: "Den" }, scan));
+      await registry.markUsed(record.id);
+      await registry.merge(seen("alpha", "a", { name: "Den", host: elsewhere.host }, scan));
+      expect(groups(registry)).toEqual(apart);
+      expect(await registry.removeUnused()).toEqual([]);
+    }));
+
   test("stays the default one, whichever of its names or ids the config has", () =>
     withRegistry(async (registry) => {
       const { older, younger } = await two(registry);
