@@ -1,5 +1,5 @@
 /** Adding devices: those that a scan found, and those that the user names by their address. Decides where a known one is. */
-import { textOf, ZapdError } from "../api/errors.ts";
+import { hasCode, textOf, ZapdError } from "../api/errors.ts";
 import type { BodyOf } from "../api/operations.ts";
 import { invalidHost, splitHost } from "../discovery/hosts.ts";
 import type { FoundDevice, Seats } from "../discovery/probe-queue.ts";
@@ -74,7 +74,7 @@ export class Adding {
     });
     // The scan goes on without it, and would say that nothing is there.
     adding.catch((error: unknown) => {
-      if (error instanceof ZapdError && error.code === "storage_error") this.#deps.log.recurring(error.message);
+      if (hasCode(error, "storage_error")) this.#deps.log.recurring(error.message);
     });
     return adding;
   }

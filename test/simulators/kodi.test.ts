@@ -8,6 +8,16 @@ import { listen as listenBare, plugInKodi as plugIn } from "../support/sets.ts";
 
 const request = (method: string, id: unknown = 1) => ({ jsonrpc: "2.0", id, method });
 
+async function call(kodi: Awaited<ReturnType<typeof plugIn>>, method: string, params: object) {
+  const answer = await fetch(`http://${kodi.host}:${kodi.port}/jsonrpc`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ ...request(method), params }),
+    signal: AbortSignal.timeout(10_000),
+  });
+  return (await answer.json()) as { result?: object; error?: { code: number } };
+}
+
 describe("the other port (players.md 7.1)", () => {
   test("the bytes are those of Kodi 20.1", async () => {
     const kodi = await plugIn();
@@ -78,26 +88,13 @@ test.each([
 ] as const)("%s knows nothing by the names that every object has", async (method, parameter, unknown) => {
   const kodi = await plugIn();
   const names = ["constructor", "__proto__"];
-  const answer = await fetch(`http://${kodi.host}:${kodi.port}/jsonrpc`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ ...request(method), params: { [parameter]: names } }),
-    signal: AbortSignal.timeout(2_000),
-  });
-  const { result } = (await answer.json()) as { result: object };
+  const { result = {} } = await call(kodi, method, { [parameter]: names });
   expect(Object.entries(result)).toEqual(names.map((name) => [name, unknown]));
 });
 
 test("the actions by which other clients wind, and change the volume; another is refused", async () => {
   const kodi = await plugIn();
-  const act = async (action: string) => {
-    const answer = await fetch(`http://${kodi.host}:${kodi.port}/jsonrpc`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ ...request("Input.ExecuteAction"), params: { action } }),
-    });
-    return ((await answer.json()) as { result?: string; error?: { code: number } }).error?.code ?? "OK";
-  };
+  const act = async (action: string) => (await call(kodi, "Input.ExecuteAction", { action })).error?.code ?? "OK";
   const { socket, text } = listenBare(kodi.host, kodi.ports.tcp ?? 0);
   await until("it listens", () => kodi.state.clients.tcp === 1);
   kodi.play({});

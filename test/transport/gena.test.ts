@@ -190,14 +190,16 @@ describe("a subscription", () => {
             await notify(callback, { SID: sid }, { body: "<".repeat(4_000), ...(from && { from }) });
         }),
       );
-    await flood(400, "uuid:one");
-    Bun.gc(true);
-    const before = process.memoryUsage().rss;
-    await flood(1_500, "uuid:one");
-    await flood(1_500, "uuid:stranger");
-    await flood(1_500, "uuid:one", "127.0.0.8");
-    Bun.gc(true);
-    expect(process.memoryUsage().rss - before).toBeLessThan(32 * 1024 * 1024);
+    const floods = async () => {
+      await flood(1_500, "uuid:one");
+      await flood(1_500, "uuid:stranger");
+      await flood(1_500, "uuid:one", "127.0.0.8");
+      Bun.gc(true);
+      return process.memoryUsage().rss;
+    };
+    // The first ones fill what the process keeps for use again, however many tests it has run.
+    const before = await floods();
+    expect((await floods()) - before).toBeLessThan(32 * 1024 * 1024);
     expect(counts.events).toBeGreaterThan(1_000);
   }, 60_000);
 });
