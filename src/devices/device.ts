@@ -62,7 +62,7 @@ export class Device {
   #commandCount = 0;
   /** Whether the last command has read its effect back from the device. */
   #isEffectSeen = false;
-  /** The endpoint on which a pairing was begun last, until it succeeds. */
+  /** The endpoint on which a pairing was begun last. */
   #pairing: Endpoint | undefined;
   #endpoints: EndpointSet;
   #isKnown = true;
@@ -490,7 +490,6 @@ export class Device {
     try {
       const next = await this.#countAsUse(endpoint.pairing.pair(request, signal, foundAt));
       if (next !== null && next.step !== "confirm" && !foundAt) this.#requireTrustToGoOn(endpoint);
-      if (next === null && this.#pairing === endpoint) this.#pairing = undefined;
       return next;
     } finally {
       this.#commandCount++;

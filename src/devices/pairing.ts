@@ -146,8 +146,13 @@ export class EndpointPairing {
 
   /** Whether a code that comes now is for it: it runs, or its caller was not yet told how it failed. */
   get takesCode(): boolean {
+    return this.isRunning || this.#recentFailure !== undefined;
+  }
+
+  /** How the last pairing failed, as long as a code may still come for it. */
+  get #recentFailure(): { readonly error: unknown } | undefined {
     const last = this.#lastFailure;
-    return this.isRunning || (last !== undefined && performance.now() - last.at < lateCodeMs);
+    return last && performance.now() - last.at < lateCodeMs ? last : undefined;
   }
 
   /** Cancels the pairing that runs; whether there was one. */
@@ -358,9 +363,9 @@ export class EndpointPairing {
 
   /** A code that is typed too late is not tried with another pairing than its own. */
   #throwLastFailure(): void {
-    const last = this.#lastFailure;
+    const last = this.#recentFailure;
     this.#lastFailure = undefined;
-    if (last && performance.now() - last.at < lateCodeMs) throw last.error;
+    if (last) throw last.error;
   }
 
   #busy({ foundAt }: PairingAttempt): ZapdError {

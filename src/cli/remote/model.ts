@@ -209,8 +209,7 @@ export function applyEvent(model: Model, event: ApiEvent): Model {
     case "snapshot": {
       const partialSnapshot = [...(event.part === 1 ? [] : model.partialSnapshot), ...event.devices];
       if (!event.last) return { ...model, partialSnapshot };
-      const known = { ...model, devices: partialSnapshot, partialSnapshot: [], hasSnapshot: true };
-      const next = withCurrentDevice(known);
+      const next = withCurrentDevice({ ...model, devices: partialSnapshot, partialSnapshot: [], hasSnapshot: true });
       const isGone = model.hasSnapshot && model.current !== null && next.current !== model.current;
       return isGone ? { ...next, notice: goneNotice(model, model.current) } : next;
     }

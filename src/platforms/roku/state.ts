@@ -87,11 +87,9 @@ export class RokuState {
       this.#provenAt = info.status === "fulfilled" ? performance.now() : Number.NEGATIVE_INFINITY;
       this.#wasOff = power === "standby";
     }
-    const [keepsApp, keepsPlayback, keepsVolume] = [
-      this.#keeps("app", active),
-      this.#keeps("playback", player),
-      this.#keeps("volume", audio),
-    ];
+    const keepsApp = this.#keeps("app", active);
+    const keepsPlayback = this.#keeps("playback", player);
+    const keepsVolume = this.#keeps("volume", audio);
     if (wantsApp && !keepsApp) this.#active = shown === null ? undefined : (shown.app?.platformId ?? null);
     return {
       ...(wantsPower && { power }),
