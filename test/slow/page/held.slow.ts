@@ -17,8 +17,7 @@ describeBrowser("a held key", (browser) => {
     room = await startDaemonWithRoku({ speed: 1 });
     const { id } = (await room.daemon.api("GET", "/devices/set")).body.data;
     looked = await look(browser(), room.daemon.port, { at: `/remote/${id}` });
-    await (await still(looked.page, '[aria-label="Down"]')).hover();
-    await looked.page.mouse.down();
+    await mouseDown();
     await pressed(4);
   }, 60_000);
   afterEach(async () => {
@@ -26,6 +25,11 @@ describeBrowser("a held key", (browser) => {
     await room?.dispose();
   });
 
+  /** The button is found each time: it may have moved since the last press. */
+  const mouseDown = async () => {
+    await (await still(looked.page, '[aria-label="Down"]')).hover();
+    await looked.page.mouse.down();
+  };
   const pressed = (count: number) => eventually(`${count} presses`, () => room.countOf("key") >= count);
   /** From `afterMs` on no press comes any more, for as long as several repeats take: those on their way may come still, and 2 s without a renewal would end it, too. */
   const stopped = async (afterMs = 1_000) => {
@@ -85,7 +89,7 @@ describeBrowser("a held key", (browser) => {
       if (held.length === 0 && isPress) held.push(request);
       else void request.continue();
     });
-    await page.mouse.down();
+    await mouseDown();
     await eventually("it is pressed", () => held.length === 1);
     // Past the time after which a press is a hold.
     await Bun.sleep(800);
