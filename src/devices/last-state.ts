@@ -122,6 +122,13 @@ export class LastState {
     for (const observer of this.#observers) observer(view);
   }
 
+  /** A read has found that it is off: that is its state, even where nothing of it was ever observed. */
+  foundOff(): void {
+    this.#isShown = true;
+    this.#observedAt = new Date().toISOString();
+    this.presenceChanged();
+  }
+
   /** It answers, or no longer: what is known of its power may have changed. The other parts are as old as they were. */
   presenceChanged(): void {
     const { view } = this;

@@ -124,9 +124,9 @@ export class Reads {
       return await this.#readAnywhere(task);
     } catch (error) {
       const { endpoint } = route;
-      if (hasCode(error, "device_unreachable", "device_timeout") && endpoint.presence.isOff)
-        return lastState.show(offState, endpoint);
-      throw error;
+      if (!hasCode(error, "device_unreachable", "device_timeout") || !endpoint.presence.isOff) throw error;
+      lastState.foundOff();
+      return lastState.show(offState, endpoint);
     }
   }
 

@@ -3,14 +3,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DeviceError, inStandby, pairingRequired, wrongDevice, ZapdError } from "../../src/api/errors.ts";
 import { holdKey } from "../../src/devices/hold.ts";
 import type { DeviceRecord } from "../../src/devices/record.ts";
-import { Registry } from "../../src/devices/registry.ts";
 import type { WakeOptions } from "../../src/devices/wake.ts";
 import { sleep } from "../../src/system/sleep.ts";
 import { failureOf } from "../support/failure.ts";
 import { neverOff, sightingOf } from "../support/fake-platform.ts";
 import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
-import { type House, neverAborted, openHouse } from "./harness.ts";
+import { type House, neverAborted, openDevices, openHouse } from "./harness.ts";
 
 let house: House;
 let tv: DeviceRecord;
@@ -240,11 +239,19 @@ describe("the state of a silent device", () => {
     expect(device.describe()).toMatchObject({ status: "online", power: "unknown" });
   });
 
-  test("is known after a restart", async () => {
+  test("is known after a restart, and is its state once it was asked", async () => {
     await fallAsleep("off");
     await house.devices.saveAvailability();
-    const again = await Registry.open({ path: `${house.folder}/devices.json`, damaged: () => {} });
-    expect(again.get(tv.id)?.last_power).toBe("off");
+    const { registry, devices } = await openDevices(house.folder, [house.platform]);
+    expect(registry.get(tv.id)?.last_power).toBe("off");
+    const events = devices.journal.follow({ devices: null, types: ["state.*"], snapshot: false, since: "oldest" });
+    const device = devices.deviceOf(tv);
+    expect(device.lastState.view).toBe(null);
+    expect((await device.state(neverAborted)).power).toBe("off");
+    expect(device.lastState.view).toMatchObject({ power: "off", app: null });
+    const told = (await events.next())?.map(({ event }) => JSON.parse(event?.json ?? "null").state.power);
+    expect(told).toEqual(["off"]);
+    devices.close();
   });
 });
 
