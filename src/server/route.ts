@@ -77,7 +77,8 @@ export function route<Name extends OperationName>(
 ): void {
   const operation: Operation = operations[name];
   const { method, path, reaches, takes } = operation;
-  const isCommand = path.includes("/:id") && reaches === "device" && method !== "get";
+  const isForDevice = path.includes("/:id") || name === "runScene" || name === "runSteps";
+  const isCommand = isForDevice && reaches === "device" && method !== "get";
   const needsLease = isForLeaseHolder(operation);
   // A change of what zapd itself knows has an event of its own.
   const action = reaches === "device" ? actionOf(operation) : null;

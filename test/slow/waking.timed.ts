@@ -71,11 +71,17 @@ test.concurrent("R14 60 keys that arrived over TCP and the control socket while 
         patienceMs: 20_000,
       }),
     );
+    // Its key would come long after the wake-up.
+    const scene = JSON.stringify({ device: "den", steps: [{ wait_ms: 700 }, { key: "info" }] });
+    const run = send(requestOf("POST", "/v1/run", [`Host: 127.0.0.1:${daemon.port}`, "Connection: close"], scene), {
+      to: daemon.port,
+      patienceMs: 20_000,
+    });
     give();
     await daemon.sleep(sleepMs);
     daemon.process.kill("SIGCONT");
 
-    const told = [...(await Promise.all(waiting)), await halves, await queued];
+    const told = [...(await Promise.all(waiting)), await halves, await queued, await run];
     expect(den.commands).toEqual([]);
     for (const { status, body } of told) {
       const { error } = JSON.parse(body);
