@@ -294,7 +294,12 @@ export function stepVolume(entry: Entry, by: 1 | -1): void {
   );
 }
 
-/** Mutes or unmutes a device. */
-export function setMuted(entry: Entry, muted: boolean): void {
+/** Mutes or unmutes a device; one that does not report whether it is muted is toggled by its key, where it has one. */
+export function toggleMute(entry: Entry): void {
+  const state = entry.state.peek();
+  const isMuted = state?.volume?.muted ?? null;
+  if (state !== null && isMuted === null && entry.device.peek().keys.includes("mute"))
+    return void press(entry, "mute", "muting");
+  const muted = isMuted !== true;
   void command(entry, muted ? "muting" : "unmuting", () => call("setVolume", { id: entry.id, body: { muted } }));
 }

@@ -4,7 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { call } from "../calls.ts";
 import { claimFocus, go, linkTo } from "../route.ts";
-import { attempt, type Entry, pressPower, setMuted, stepVolume } from "../store.ts";
+import { attempt, type Entry, pressPower, stepVolume, toggleMute } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { useNow } from "../ui/clock.ts";
 import { Icon } from "../ui/icon.tsx";
@@ -167,7 +167,7 @@ function Volume({ entry, device, state, displayStatus }: ShownProps) {
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
           kind="quiet"
-          onPress={() => setMuted(entry, !isMuted)}
+          onPress={() => toggleMute(entry)}
         />
       )}
       {can("volume") && level !== null && (

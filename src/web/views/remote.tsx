@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Device, State } from "../../api/client-types.ts";
 import { linkTo } from "../route.ts";
-import { connection, type Entry, entries, entryOf, pressPower, setMuted, stepVolume } from "../store.ts";
+import { connection, type Entry, entries, entryOf, pressPower, stepVolume, toggleMute } from "../store.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -235,7 +235,7 @@ function Volume({
           icon={isMuted ? "volume-x" : "volume-2"}
           iconOnly
           withheld={whyNotMute}
-          onPress={() => setMuted(entry, !isMuted)}
+          onPress={() => toggleMute(entry)}
         />
       ) : (
         has("mute") && <KeyButton entry={entry} face={{ key: "mute", label: "Mute", icon: "volume-x" }} />
