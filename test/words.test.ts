@@ -16,9 +16,9 @@ describe("each word has its place", () => {
     expect(said).toEqual(["src/runtime/bun.ts", "src/runtime/deno.ts"]);
   });
 
-  test("no platform is named outside its folder, the list, its simulator and the demo", () => {
+  test("no platform is named outside its folder, the list and its simulator", () => {
     expect(platforms.length).toBeGreaterThan(0);
-    const may = /^src\/(platforms\/index\.ts|simulators\/.*|cli\/demo(-sets)?\.ts)$/;
+    const may = /^src\/(platforms\/index\.ts|simulators\/.*)$/;
     // Words of networks that end as the name of one does; those of a standard that others speak, too; and what examples say.
     const ofOthers = /(broad|multi|uni)cast|DLNA\.ORG|dlnaInfo|forDlna|examples: .*/gi;
     const said = sources.flatMap(({ path, code }) =>
