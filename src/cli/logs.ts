@@ -47,16 +47,18 @@ async function follow(context: Context, signal: AbortSignal): Promise<void> {
   // Another device may have the name, or be the default, when the stream is opened again.
   const given = { id: device.id, query: { follow: "true" }, signal };
   const batches = createStream<Batch>({ ...api, fetch: open, broken, passes: isTransient }, "readLogs", given);
-  let pid: number | undefined;
+  let before: Result<"status"> | undefined;
   let tail: readonly string[] = [];
   try {
     for await (const { id, lines, dropped = 0 } of batches) {
       let fresh = lines;
       if (isNew) {
         // A restarted daemon does not know the cursor: it begins with the lines that the device still has.
-        const now = (await call(context, "status", { signal }, { quiet: true })).data.pid;
-        if (pid !== undefined && pid !== now) fresh = lines.slice(overlap(tail, lines));
-        pid = now;
+        const { data: now } = await call(context, "status", { signal }, { quiet: true });
+        // The uptime tells it where the process has the same id each time, as in a container.
+        const isRestarted = before && (before.pid !== now.pid || before.uptime_s > now.uptime_s);
+        if (isRestarted) fresh = lines.slice(overlap(tail, lines));
+        before = now;
         isNew = false;
       }
       tail = [...tail, ...fresh].slice(-comparedLines);
