@@ -186,7 +186,12 @@ export const SceneInput = z
       description: "What happens when a step fails: `stop`, the default, or `continue`",
       examples: ["continue"],
     }),
-    steps: z.array(Step).optional().describe("In their order: 1 to 200, nested ones included"),
+    steps: z
+      .array(Step)
+      .optional()
+      .describe(
+        "In their order: 1 to 200, nested ones included. A body has at most 1000 values in all: a longer scene goes as `toml`",
+      ),
     toml: z
       .string()
       .max(sceneLimits.fileBytes)
