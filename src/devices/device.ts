@@ -29,6 +29,7 @@ import { isPowerOff } from "./presence.ts";
 import { Queue, type Turn } from "./queue.ts";
 import { Reads } from "./reads.ts";
 import type { DeviceRecord } from "./record.ts";
+import { isSameAddress } from "./standing.ts";
 import type { Route, Task } from "./task.ts";
 import { Watch } from "./watch.ts";
 
@@ -285,6 +286,7 @@ export class Device {
   async #run<T>(task: Task<T>, signal: AbortSignal): Promise<T> {
     const start = performance.now();
     const checkAwake = sleepCheck();
+    const places = new Map(this.endpoints.map((one) => [one, one.record]));
     let missed: { endpoint: Endpoint; before: DeviceRecord; wasOff: boolean; error: ZapdError } | undefined;
     for (const endpoint of this.#candidates(task)) {
       const before = endpoint.record;
@@ -311,7 +313,11 @@ export class Device {
     const canRecover = !wakes || endpoint.has("power_on");
     const waker = canRecover ? endpoint : (this.endpoints.find((one) => one.has("power_on")) ?? endpoint);
     const limits = { elapsedMs: performance.now() - start, wakes, wasOff };
-    const outcome = await waker.recovery.recover(waker === endpoint ? before : waker.record, error, limits, signal);
+    const wakerBefore = waker === endpoint ? before : (places.get(waker) ?? waker.record);
+    const outcome = await waker.recovery.recover(wakerBefore, error, limits, signal);
+    // The protocols of a device that has moved are found one after the other.
+    if (waker !== endpoint && !isSameAddress(waker.record, wakerBefore))
+      await endpoint.recovery.searchElsewhere(before, "command", signal);
     if (outcome === "awake") task.onWoken?.();
     if (!whenOff || outcome !== "awake") {
       checkAwake();

@@ -158,7 +158,14 @@ export class Devices {
     const now = this.#publishable();
     this.#published = now;
     const known = new Set(before.records);
-    const changed = now.records.filter((record) => !known.has(record)).map(({ id }) => id);
+    const partOf = new Map(before.records.map(({ id, part_of }) => [id, part_of]));
+    const changed = now.records.flatMap((record) => {
+      const { id, part_of } = record;
+      if (known.has(record)) return [];
+      const former = partOf.get(id);
+      // What remains of a device that it has left is another, too.
+      return former === undefined || former === part_of ? [id] : [id, former];
+    });
     if (before.defaultId !== now.defaultId)
       for (const id of [before.defaultId, now.defaultId]) if (id !== undefined) changed.push(id);
     const ids = new Set(now.ids);

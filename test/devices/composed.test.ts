@@ -20,7 +20,7 @@ import { runPlan } from "../../src/scenes/run.ts";
 import { Scenes } from "../../src/scenes/scenes.ts";
 import { createLog } from "../../src/system/log.ts";
 import { codeOf, failureOf } from "../support/failure.ts";
-import { asleep, FakeSet, fakePlatform, sightingOf } from "../support/fake-platform.ts";
+import { asleep, FakeSet, fakePlatform, neverOff, sightingOf } from "../support/fake-platform.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
@@ -42,6 +42,7 @@ class Half {
   readonly name: string;
   readonly keys: readonly Key[];
   withheld: ReadonlySet<Capability> = new Set();
+  isTurnedOn = false;
   apps = [app];
   readonly does = new Set<"pause" | "stop">(["pause"]);
   pushes: ReadonlySet<StatePart> = new Set();
@@ -62,7 +63,10 @@ class Half {
         done: Promise.withResolvers<never>().promise,
         cancel() {},
       }),
-      describe: () => ({ has: new Set(abilities), withheld: this.withheld, keys: new Set(this.keys) }),
+      describe: () => {
+        const has = new Set([...abilities, ...(this.isTurnedOn ? (["power_on"] as const) : [])]);
+        return { has, withheld: this.withheld, keys: new Set(this.keys) };
+      },
       connect: (_target, _surroundings, emit) => {
         this.emit = emit;
         const { set, pushes } = this;
@@ -74,7 +78,15 @@ class Half {
           return set.do(what, signal, undefined);
         };
         const playback = { does: this.does, do: pause };
-        return { ...rest, artwork, playback, apps: { ...apps, list }, ...(state && { state: { ...state, pushes } }) };
+        const power = this.isTurnedOn && { power: neverOff };
+        return {
+          ...rest,
+          ...power,
+          artwork,
+          playback,
+          apps: { ...apps, list },
+          ...(state && { state: { ...state, pushes } }),
+        };
       },
     });
   }
@@ -88,6 +100,7 @@ let credentials: Credentials;
 let leases: Leases;
 let devices: Devices;
 let lines: string[];
+let scan: () => Promise<void>;
 
 beforeEach(async () => {
   [alpha, beta] = [new Half("alpha", ["home", "up"]), new Half("beta", ["home", "mute"])];
@@ -100,7 +113,14 @@ beforeEach(async () => {
   const platforms = [alpha.platform(), beta.platform()];
   lines = [];
   const log = createLog({ level: "info", format: "text", colour: false, write: (line) => lines.push(line) });
-  ({ registry, credentials, devices } = await openDevices(folder(), platforms, { composition, leases, log }));
+  scan = async () => {};
+  ({ registry, credentials, devices } = await openDevices(folder(), platforms, {
+    composition,
+    leases,
+    log,
+    scan: () => scan(),
+    wake: () => Promise.reject(failed("device_unreachable")),
+  }));
   // The younger one leads: its platform stands first.
   for (const platform of ["beta", "alpha"])
     await registry.merge({ platform, sighting: sightingOf(platform, { name: "Den" }), address: { host, port: 80 } });
@@ -211,6 +231,27 @@ describe("which endpoint takes a command", () => {
       "offline",
     ]);
   });
+});
+
+test("the first command finds a device that has moved, though its protocols are found one after the other", async () => {
+  alpha.isTurnedOn = true;
+  alpha.withheld = new Set(["playback"]);
+  for (const endpoint of den().endpoints) endpoint.disconnect();
+  for (const half of [alpha, beta]) half.set.failure = failed("device_unreachable");
+  const find = async () => {
+    for (const half of [alpha, beta]) {
+      const [sighting, address] = [sightingOf(half.name, { name: "Den" }), { host: "192.0.2.9", port: 80 }];
+      const { record } = await registry.merge({ platform: half.name, sighting, address });
+      half.set.failure = undefined;
+      devices.endpointOf(record).recovery.foundAgain();
+      await Bun.sleep(200);
+    }
+  };
+  let finding: Promise<void> | undefined;
+  scan = () => (finding ??= find());
+  await controlPlayback(den(), "pause", 0, now);
+  expect(beta.set.done).toContain("pause");
+  await finding;
 });
 
 describe("its state", () => {
@@ -553,6 +594,19 @@ test("what it showed only over a protocol that is split off is told to be unknow
     ["unknown", null],
   ]);
   expect(devices.find(id).lastState.view).toMatchObject({ power: "unknown", volume: null });
+});
+
+test("what remains of it is told when one of its records turns out to be another device", async () => {
+  const other = { host: "192.0.2.8", port: 80 };
+  // With only one device, it would be the default no longer, and be told for that.
+  await registry.merge({ platform: "alpha", sighting: sightingOf("other", { name: "Attic" }), address: other });
+  const { id } = den();
+  const at = { host: "192.0.2.9", port: 80 };
+  await registry.merge({ platform: "alpha", sighting: sightingOf("alpha", { name: "Loft" }), address: at });
+  const told = (devices.journal.after(0) ?? []).flatMap(({ type, deviceId, json }) =>
+    type === "device.changed" && deviceId === id ? [JSON.parse(json).device.platforms] : [],
+  );
+  expect([devices.find(id).describe().platforms, told.at(-1)]).toEqual([["beta"], ["beta"]]);
 });
 
 test("its lease ends when its oldest record is split off, and its holder learns that", async () => {
