@@ -299,6 +299,7 @@ export class Endpoint {
     this.#running.add(end);
     const timer = setTimeout(() => end(deadlineError(task)), Math.min(task.timeoutMs, longestTimerMs));
     const startedAt = performance.now();
+    const { record: asked } = this;
     try {
       if (task.needs) this.requireCapability(task.needs);
       task.work(this.connection, controller.signal, this).then(resolve, reject);
@@ -309,8 +310,10 @@ export class Endpoint {
     } catch (error) {
       const { record } = this;
       log.debug(`${record.name}: ${task.activity}: ${messageOf(error)}`);
-      // An aborted call says nothing about the device; an error that names its device is another endpoint's.
-      if (error instanceof ZapdError && !error.namesDevice && !signal.aborted && !task.skipsAvailability)
+      // An aborted call says nothing about the device, nor does one to where it was before; an error that names its device is
+      // another endpoint's.
+      const isOfDevice = error instanceof ZapdError && !error.namesDevice && isSameAddress(asked, record);
+      if (isOfDevice && !signal.aborted && !task.skipsAvailability)
         this.#noteFailure(error, task.route?.isAwaited?.() ?? true);
       // A device's text may hold a secret; the caller's own texts may be shown to the caller.
       const shown = error instanceof ZapdError ? redacted(error, log, task.callerTexts) : error;
