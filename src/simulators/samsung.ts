@@ -36,7 +36,7 @@ export class SamsungSimulator extends SimulatedSet {
     this.#model = model;
     model.togglePower = () =>
       this.enqueueInBackground(() => (model.power === "on" ? this.#powerOff() : this.powerOn()));
-    this.#secure = traits.tokens ? this.#web(securePort, certificate) : null;
+    this.#secure = traits.tls ? this.#web(securePort, certificate) : null;
     this.#plain = plainPort === null ? null : this.#web(plainPort, null);
     this.#renderer =
       rendererPort === null

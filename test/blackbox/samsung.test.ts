@@ -102,6 +102,20 @@ test("its token is in the file of credentials, and nowhere else", async () => {
   await expectKept(daemon, [id], [token]);
 });
 
+test("a TV of 2016 that answers only over TLS, and gives no tokens, is driven once its request is accepted", async () => {
+  const { set, id } = await plugIn("Early", {
+    year: 2016,
+    traits: { tls: true },
+    securePort: 8_002,
+    plainPort: null,
+    rendererPort: null,
+  });
+  expect((await succeed(daemon, "getDevice", { id })).access).toBe("full");
+  expect((await state(id)).power).toBe("on");
+  await press(id, { key: "home" });
+  expect([set.received.prompts, taken(set)]).toEqual([["allowed"], ["KEY_HOME"]]);
+});
+
 test("a key that is down is released when the daemon is stopping", async () => {
   const own = await startTestDaemon({ config: { devices: { request_timeout_ms: 3_000 } } });
   atEnd(() => own.dispose());

@@ -74,7 +74,7 @@ async function requestInfo({ host, port }: Lead, platformHost: PlatformHost, sig
   try {
     return await ask(port, true);
   } catch (error) {
-    // TVs of 2016 and 2017 have no TLS port, and a port that a user gave may be the plain one.
+    // Most TVs of 2016 and 2017 have no TLS port, and a port that a user gave may be the plain one.
     if (signal.aborted || hasReason(error, "timeout", "no_route")) throw error;
     return ask(port === securePort ? plainPort : port, false).catch((other: unknown) => {
       throw port === securePort && hasReason(other, "refused", "timeout", "no_route") ? error : other;

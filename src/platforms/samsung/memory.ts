@@ -6,7 +6,7 @@ export const samsungMemory = z
   .object({
     /** The model year (2021): it decides what the TV can do. */
     year: z.int(),
-    /** It gives tokens, as TVs since 2018 do, and is reached over TLS. */
+    /** It gives tokens, as TVs since 2018 do, and so is reached over TLS. */
     token: z.boolean(),
     /** It reports its power. */
     saysPower: z.boolean(),

@@ -16,9 +16,17 @@ export const plainPort = 8_001;
 /** What a TV reported about itself is reused this long, because keys often come in bursts. */
 const infoFreshMs = 2_000;
 
-/** Whether a TV is reached over TLS: always once it gave a token, else unless it has been seen without. */
-export function isSecure({ memory, port, secret }: Pick<SamsungTarget, "memory" | "port" | "secret">): boolean {
+/** Whether a TV takes keys only with a token: always once it gave one, else unless it has been seen without. */
+export function givesToken({ memory, port, secret }: Pick<SamsungTarget, "memory" | "port" | "secret">): boolean {
   return secret.readAnyway()?.token !== undefined || (memory.token ?? port !== plainPort);
+}
+
+/**
+ * Whether a TV is reached over TLS. Some of 2016 answer at the port with TLS, and give no tokens
+ * (tavicu/homebridge-samsung-tizen#52); the others are never known by that port.
+ */
+export function isSecure(target: SamsungTarget): boolean {
+  return target.port === securePort || givesToken(target);
 }
 
 /**

@@ -15,7 +15,7 @@ import { Prompts, turningOffOrStarting } from "../prompts.ts";
 import { accessRevoked, notPaired, prompted, takesNoKeys, tooManyClients } from "./failures.ts";
 import type { SamsungMemory, SamsungTarget } from "./memory.ts";
 import { channelPath, messages, readToken } from "./protocol.ts";
-import { isSecure, type Rest } from "./rest.ts";
+import { givesToken, isSecure, type Rest } from "./rest.ts";
 
 /** TVs drop keys that come faster (3.4). */
 const keyIntervalMs = 220;
@@ -220,8 +220,8 @@ export function remoteOf(
 
   async function open(signal: AbortSignal, ended: (end: { retry: false }) => void) {
     const { secret } = target;
-    if (isSecure(target) && !secret.read()?.token) throw notPaired();
-    if (prompts.isLeftAlone) throw prompted(isSecure(target));
+    if (givesToken(target) && !secret.read()?.token) throw notPaired();
+    if (prompts.isLeftAlone) throw prompted(givesToken(target));
     if (performance.now() - tooManyClientsAt < tooManyClientsMs) throw tooManyClients();
     const { power, facts, memory } = await rest.info(signal);
     const isAsleep = power === "standby";
@@ -275,7 +275,7 @@ export function remoteOf(
     if (admission === null && isAsleep) throw inStandby();
     // The prompt is on the screen, and closes with the connection.
     prompts.shown();
-    throw prompted(isSecure(target));
+    throw prompted(givesToken(target));
   }
 
   const reconnecting = new ReconnectingSession<RemoteSession>({

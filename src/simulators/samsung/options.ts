@@ -23,7 +23,7 @@ class Defaults {
   /** The year of the model: tokens and `PowerState` from 2018 on, no list of apps from 2020 on. */
   year = 2021;
   model = "QE55Q60AAUXXH";
-  /** 0 is any free port. Sets before 2018 have none. */
+  /** 0 is any free port. Most sets before 2018 have none (`traits.tls`). */
   securePort = 8002;
   /** 0 is any free port, null is closed. */
   plainPort: number | null = 8001;
@@ -62,6 +62,8 @@ export interface SamsungSimulatorOptions extends SetOptions, Partial<Defaults> {
 class Traits {
   /** Requires a token, over TLS only. */
   tokens: boolean;
+  /** Has a port with TLS. Some sets of 2016 do, and give no tokens (tavicu/homebridge-samsung-tizen#52). */
+  tls: boolean;
   /** Accepts tokens at its plain port too. No set does that; an impostor may. */
   tokensInPlain = false;
   reportsPower: boolean;
@@ -102,6 +104,7 @@ class Traits {
 
   constructor(year: number) {
     this.tokens = year >= 2018;
+    this.tls = year >= 2018;
     this.reportsPower = year >= 2018;
     this.listsApps = year < 2020;
     this.hdmiKeys = year <= 2018;

@@ -12,6 +12,7 @@ import { RemoteSession } from "../../../src/platforms/samsung/session.ts";
 import { fullBacklog } from "../../blackbox/fault-server.ts";
 import { freePort } from "../../support/daemon.ts";
 import { until } from "../../support/http-device.ts";
+import { freeHost } from "../../support/lane.ts";
 import { listening } from "../../support/listening.ts";
 import { platformHostOf, turnOn } from "../../support/platform-host.ts";
 import { cleanups, failure, lineTo, never, passing, press, state, tidy } from "../harness.ts";
@@ -172,6 +173,22 @@ describe.concurrent("the pairing request", () => {
     const one = await line({ year: 2016, tokens: [], prompt: "wait" });
     const waiting = one.pair();
     await until("it is shown", () => one.set.answerPrompt(true));
+    await waiting;
+    expect(one.kept()).toBeNull();
+    await press(one, "home");
+    expect(taken(one.set)).toEqual(["KEY_HOME"]);
+  });
+
+  test("is shown over TLS by a TV of 2016 that is reached only so, and gives no token all the same", async () => {
+    const asked = { tokens: [], prompt: "wait", host: freeHost(), securePort: 8_002, plainPort: null } as const;
+    const one = await line({ year: 2016, traits: { tls: true }, ...asked }, null, 800);
+    expect(one.sighting).toMatchObject({ pairing: "none", port: 8_002, facts: { access: "full" } });
+    expect((await state(one)).power).toBe("on");
+    // At the first key, as by one without TLS.
+    expect((await failure(press(one, "home"))).hint).toMatch(/^Run zapd pair/);
+    await until("it is gone", () => !one.set.state.prompting);
+    const waiting = one.pair();
+    await until("it is shown again", () => one.set.answerPrompt(true));
     await waiting;
     expect(one.kept()).toBeNull();
     await press(one, "home");
