@@ -133,19 +133,17 @@ export function appOf(platformId: string, name: string | null): PlatformApp {
 export type ListedApp = NonNullable<SamsungMemory["apps"]>[number];
 
 /**
- * `ed.installedApp.get`: each app once; `null` where the TV does not list them (3.4). Apps of type 4 have no status
- * (3.3).
+ * `ed.installedApp.get`: each app once; `null` where the TV does not list them (3.4), or lists none, as many of
+ * 2020 and newer (0). Apps of type 4 have no status (3.3).
  */
 export function readApps(data: unknown): ListedApp[] | null {
-  const list = asJson(data);
-  if (!Array.isArray(list["data"])) return null;
-  const apps = listOf(list, "data", 200).flatMap((app) => {
+  const apps = listOf(asJson(data), "data", 200).flatMap((app) => {
     const id = text(app["appId"]);
     return id === null || !isSamsungAppId(id)
       ? []
       : [{ id, name: text(app["name"]) ?? id, native: app["app_type"] === 4 }];
   });
-  return [...new Map(apps.map((app) => [app.id, app])).values()];
+  return apps.length === 0 ? null : [...new Map(apps.map((app) => [app.id, app])).values()];
 }
 
 /** Numbers of eight or more digits, and ids with a dot, such as `org.tizen.browser`. */

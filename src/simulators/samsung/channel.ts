@@ -178,7 +178,8 @@ export class Channel {
     const model = this.#model;
     if (model.options.traits.refusesApps) return this.#refuse();
     if (event === "ed.installedApp.get" && model.options.traits.listsApps) {
-      const list = APPS.map(({ id, name, type = 2 }) => ({
+      const listed = model.options.traits.listsApps === "empty" ? [] : APPS;
+      const list = listed.map(({ id, name, type = 2 }) => ({
         appId: id,
         app_type: type,
         icon: "",

@@ -67,7 +67,8 @@ class Traits {
   /** Accepts tokens at its plain port too. No set does that; an impostor may. */
   tokensInPlain = false;
   reportsPower: boolean;
-  listsApps: boolean;
+  /** Answers the request for its apps; `empty`: with an empty list (smart-tvs.md 0.3). */
+  listsApps: boolean | "empty";
   hdmiKeys: boolean;
   /** Sends the token as a number, as some fixtures show. */
   numericToken = false;

@@ -329,6 +329,9 @@ describe("prompts and deadlines", () => {
     const probed = await silent.connection.apps?.list?.(never);
     expect(probed?.map(({ id }) => id)).toEqual(["netflix", "youtube", "prime-video", "disney-plus", "spotify"]);
     expect(silent.target.memory).toMatchObject({ lists: false });
+    // An empty list is none: so many of 2020 and newer answer.
+    const empty = await line({ year: 2022, traits: { listsApps: "empty" } });
+    expect(await empty.connection.apps?.list?.(never)).toEqual(probed);
     // Known before the apps are: those of a slow one may come too late.
     expect(silent.told.remembered.find(({ lists }) => lists === false)).not.toHaveProperty("apps");
     // It is not asked for its list again.
