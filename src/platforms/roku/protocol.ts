@@ -64,8 +64,11 @@ export function readActiveApp(text: string): { app: PlatformApp | null; screensa
   const root = readXml(text, "active-app");
   const element = childrenOf(root, "app")[0];
   const attributes = element?.attributes ?? {};
-  const { id = "", type } = attributes;
-  const home = ["", dynamicMenu, "home"].includes(id) || type === "home" || type === "menu";
+  const { type, "ui-location": location = "" } = attributes;
+  // Some TVs show live TV as an app of its own (595596), and tell the input only here.
+  const isInput = inputs.has(location);
+  const id = isInput ? location : (attributes["id"] ?? "");
+  const home = !isInput && (["", dynamicMenu, "home"].includes(id) || type === "home" || type === "menu");
   return {
     app: !element || home ? null : appOf(element, attributes, id.slice(0, longestId).toWellFormed()),
     screensaver: child(root, "screensaver") !== undefined || type === "ssvr",

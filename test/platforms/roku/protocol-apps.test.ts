@@ -132,4 +132,15 @@ describe("the active app", () => {
       name: "Blu-ray",
     });
   });
+
+  test.each(["", ' type="appl"', ' type="menu"'])("an input that only the place of an app tells%s", (type) => {
+    const live = `<app id="595596"${type} version="3.0.1" ui-location="tvinput.dtv">Live TV</app>`;
+    expect(readActiveApp(`<active-app>${live}</active-app>`).app).toEqual({
+      platformId: "tvinput.dtv",
+      name: "Live TV",
+      type: "tuner",
+      version: "3.0.1",
+      id: "tuner",
+    });
+  });
 });
