@@ -65,7 +65,7 @@ export async function readWhenRegistered(
   const [macs, inputs, model] = await Promise.all([
     session.request(uris.network, {}, signal).then(readMacs, () => []),
     session.request(uris.inputs, {}, signal).then(readInputs, () => null),
-    target.facts.model ?? readModel(session, signal),
+    modelIn(target.facts.model) ?? readModel(session, signal),
   ]);
   const facts: Facts = { ...factsOf(hello, { model, name: null, macs }), access: "full" };
   const ids = inputs?.map(({ id }) => id).filter((id) => /^[A-Za-z0-9_-]{1,32}$/.test(id));
@@ -88,6 +88,11 @@ async function readModel(session: WebosSession, signal: AbortSignal): Promise<st
   );
 }
 
+/** Many TVs are described by a name that all have, `LG Smart TV` or `LG TV`; a model has digits. */
+function modelIn(described: string | null): string | null {
+  return described !== null && /\d/.test(described) ? described : null;
+}
+
 /** The name that the user gave the TV is only in its UPnP description, at a port that changes (2.1). */
 async function readDescription(
   { host, announced }: Lead,
@@ -102,7 +107,7 @@ async function readDescription(
     const answer = await http.read(path, signal);
     if (answer.status !== 200) return none;
     const device = child(readXml(bodyText(answer)), "device");
-    return { name: childText(device, "friendlyName") ?? null, model: childText(device, "modelName") ?? null };
+    return { name: childText(device, "friendlyName") ?? null, model: modelIn(childText(device, "modelName")) };
   } catch {
     return none;
   } finally {

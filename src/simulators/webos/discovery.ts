@@ -27,7 +27,7 @@ export interface Stack {
 const serverOf = ({ firmware }: Model) => `WebOS/${firmware.release} UPnP/1.0`;
 
 export function createStacks(model: Model): readonly Stack[] {
-  const { host, uuid: own, model: modelName } = model.options;
+  const { host, uuid: own, model: modelName, describedModel } = model.options;
   return STACKS.map((target) => {
     const uuid = uuidOf(`${own} ${target}`);
     const answer = (_request: IncomingMessage, response: ServerResponse) => {
@@ -35,7 +35,7 @@ export function createStacks(model: Model): readonly Stack[] {
         deviceType: "urn:schemas-upnp-org:device:Basic:1",
         friendlyName: model.name,
         manufacturer: "LG Electronics",
-        modelName,
+        modelName: describedModel ?? modelName,
         UDN: `uuid:${uuid}`,
       };
       response.writeHead(200, { "Content-Type": "text/xml", Server: serverOf(model) });

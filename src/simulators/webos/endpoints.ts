@@ -406,5 +406,6 @@ export function endpointAt(model: Model, uri: string, granted: ReadonlySet<strin
 
 /** The response that needs no registration; null for every other URI. */
 export function publicAnswer(model: Model, uri: string): Payload | null {
+  if (model.firmware.systemInfo === "after-registration") return null;
   return uri === `${SCHEME}${SYSTEM_INFO}` ? systemInfo(model) : null;
 }

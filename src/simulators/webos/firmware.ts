@@ -18,8 +18,8 @@ export class Firmware {
   pairingTypes: readonly string[] = ["PIN", "PROMPT", "COMBINED"];
   /** The response to the optional hello, without its `id` as of some firmware (smart-tvs.md 2.3). */
   hello: "without-id" | "none" = "without-id";
-  /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3). */
-  systemInfo: "always" | "before-registration" = "always";
+  /** Newer firmware answers `getSystemInfo` only before registration (smart-tvs.md 2.3), some older only after it. */
+  systemInfo: "always" | "before-registration" | "after-registration" = "always";
   /** Whether `volume` and `muted` are at the top or within `volumeStatus` (smart-tvs.md 2.4). */
   volume: "flat" | "nested" = "flat";
   /** Whether it has `getPowerState`: webOS 2.x answers 404 (smart-tvs.md 2.4). */

@@ -52,6 +52,8 @@ class Defaults {
   /** By default both ports are open, and an old manifest can still pair. */
   firmware: FirmwareYear = "2021";
   model = "OLED55C14LB";
+  /** The `modelName` of its descriptions; on many sets the same for all: `LG Smart TV`, `LG TV`. Default: the model. */
+  describedModel: string | null = null;
   prompt: Prompting = "accept";
   /** The time until a prompt is answered. */
   promptMs = 500;

@@ -9,10 +9,11 @@ import { Pointer } from "../../../src/platforms/webos/pointer.ts";
 import { WebosSession } from "../../../src/platforms/webos/session.ts";
 import { WebosState } from "../../../src/platforms/webos/state.ts";
 import { until } from "../../support/http-device.ts";
+import { freeHost } from "../../support/lane.ts";
 import { keptSecret, platformHostOf, targetOf } from "../../support/platform-host.ts";
 import { frame, opened } from "../../support/websocket-frames.ts";
 import { startDevice } from "../../transport/websocket-device.ts";
-import { cleanups, failure, never, press, state, tidy } from "../harness.ts";
+import { cleanups, failure, lineTo, never, press, state, tidy } from "../harness.ts";
 import { key, line, startWebos, wordedLine, wordedSet } from "./harness.ts";
 
 tidy(afterAll);
@@ -38,6 +39,20 @@ describe.concurrent("endpoints", () => {
     expect((await state(one)).power).toBe("on");
     await one.pair();
     expect(one.told.learned.at(-1)).toMatchObject({ macs: [one.set.mac, one.set.wifiMac] });
+  });
+
+  test("a TV that is described by a name of all TVs has its model once it is paired, also where that name was kept", async () => {
+    const traits = { systemInfo: "after-registration" } as const;
+    const set = await startWebos({ host: freeHost(), ssdp: true, describedModel: "LG Smart TV", traits });
+    const lead = { host: set.host, port: set.ports.secure ?? 0 };
+    const announced = { port: String(set.ports.description), path: "/" };
+    const one = await lineTo(webos, set, { lead: { ...lead, announced }, given: { key } });
+    expect(one.sighting.facts).toMatchObject({ name: "One", model: null });
+    const kept = await lineTo(webos, set, { lead, given: { key }, facts: { model: "LG Smart TV" } });
+    for (const line of [one, kept]) {
+      await state(line);
+      expect(line.told.learned.at(-1)?.model).toBe("OLED55C14LB");
+    }
   });
 
   test("a TV that leaves inessential requests unanswered is connected soon, and driven", async () => {
