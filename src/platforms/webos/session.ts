@@ -21,9 +21,8 @@ export interface Endpoint extends Address {
   readonly tls: boolean;
 }
 
-/** Fixed ids, since these answers may come without one (2.3). */
+/** A fixed id, since the answer may come without one (2.3). */
 const helloId = "hello";
-const registerId = "register_0";
 
 export class WebosSession extends WebSocketRpc<Payload> {
   readonly endpoint: Endpoint;
@@ -32,6 +31,9 @@ export class WebosSession extends WebSocketRpc<Payload> {
   #lastId = 0;
   #messageAt = performance.now();
   #onPrompt: () => void = () => {};
+  #registrations = 0;
+  /** Of the last registration, whose answer may come without it (2.3). */
+  #registerId = "";
 
   constructor(endpoint: Endpoint, platformHost: Pick<PlatformHost, "isOwnListener" | "requestTimeoutMs">) {
     const { tls } = endpoint;
@@ -57,8 +59,10 @@ export class WebosSession extends WebSocketRpc<Payload> {
   /** Registers; `onPrompt` is called when the TV shows its prompt. Returns the client key. */
   async register(payload: Payload, onPrompt: () => void, signal: AbortSignal): Promise<string | null> {
     this.#onPrompt = onPrompt;
+    // A TV does not answer an id that it has answered before (home-assistant/core#147557).
+    this.#registerId = `register_${this.#registrations++}`;
     try {
-      const registered = await this.ask({ id: registerId, type: "register", payload }, signal);
+      const registered = await this.ask({ id: this.#registerId, type: "register", payload }, signal);
       return text(registered["client-key"]);
     } finally {
       this.#onPrompt = () => {};
@@ -100,11 +104,11 @@ export class WebosSession extends WebSocketRpc<Payload> {
     const { type } = message;
     if (typeof type !== "string") return;
     this.#messageAt = performance.now();
-    const id = type === "hello" ? helloId : type === "registered" ? registerId : message["id"];
+    const id = type === "hello" ? helloId : type === "registered" ? this.#registerId : message["id"];
     const payload = asJson(message["payload"]);
     const error = readError(message, payload);
     // The prompt comes before the registration.
-    if (id === registerId && type === "response" && !error) return this.#onPrompt();
+    if (id === this.#registerId && type === "response" && !error) return this.#onPrompt();
     const waiting = this.pendingRequest(id);
     if (error) return waiting?.reject(error);
     this.#listeners.get(id)?.(payload);

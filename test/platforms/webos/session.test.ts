@@ -204,6 +204,19 @@ async function sessionWith(hear: Parameters<typeof wordedSet>[0]): Promise<Webos
   return session;
 }
 
+test("a registration after one that was refused has another id: a TV answers none a second time (home-assistant/core#147557)", async () => {
+  const used: string[] = [];
+  const session = await sessionWith(({ id }, say) => {
+    if (used.includes(id)) return;
+    used.push(id);
+    say(used.length === 1 ? { returnValue: false, errorText: "403 cancelled" } : { "client-key": "new" });
+  });
+  const register = () => session.register({}, () => {}, AbortSignal.timeout(2_000));
+  await failure(register());
+  expect(await register()).toBe("new");
+  expect(used[0]).toBe("register_0");
+});
+
 test("the path of the socket for buttons is not sent to another certificate", async () => {
   const heads: string[] = [];
   const stranger = await startDevice(true, (_socket, head) => heads.push(head));
