@@ -163,7 +163,8 @@ export class Leases {
   /** Ends the lease of a device, for its holder or with `force` for anybody; whether there was one. */
   async release(id: string, carried: string | undefined, force: boolean): Promise<boolean> {
     const held = this.#current(id);
-    if (!held?.term) return false;
+    // One that waits for running commands keeps all others out, too.
+    if (!held || (!held.term && !force)) return false;
     const isHolder = digestsIn(carried).some((one) => isTokenOf(one, held));
     if (!isHolder && !force)
       throw this.#leasedError(held, id, () => "Its holder frees it with the token in $ZAPD_LEASE");
@@ -340,7 +341,7 @@ export class Leases {
     clearTimeout(timer);
     this.#held.delete(id);
     this.isEmpty = this.#held.size === 0;
-    const reason = this.#endedError(id, why);
+    const reason = this.#endedError(held, why);
     end.abort(reason);
     this.#hooks.releaseKey(id, reason);
     this.#hooks.closeConsole(id);
@@ -359,10 +360,13 @@ export class Leases {
     });
   }
 
-  #endedError(id: string, why: Why): ZapdError {
+  #endedError({ id, isPublished }: HeldLease, why: Why): ZapdError {
     const name = this.#hooks.nameOf(id);
-    return new ZapdError("device_leased", `What was running on ${name} ended with its lease (${why})`, {
-      hint: `Renew a lease before it ends. Lease it again: zapd lease -d ${shellQuote(name)}`,
+    const [what, advice] = isPublished
+      ? [`What was running on ${name} ended with its lease`, "Renew a lease before it ends. "]
+      : [`${name} was not leased: its lease ended before it began`, ""];
+    return new ZapdError("device_leased", `${what} (${why})`, {
+      hint: `${advice}Lease it again: zapd lease -d ${shellQuote(name)}`,
       namesDevice: true,
       details: { lease: null },
     });

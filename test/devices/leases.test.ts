@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { ZapdError } from "../../src/api/errors.ts";
 import { type LeaseHooks, Leases } from "../../src/devices/leases.ts";
 import { Queue } from "../../src/devices/queue.ts";
-import { codeOf, outcomeOf } from "../support/failure.ts";
+import { codeOf, failureOf, outcomeOf } from "../support/failure.ts";
 import { folderForEach } from "../support/folder.ts";
 import { until } from "../support/http-device.ts";
 import { passTime, wakeUp } from "../support/test-clock.ts";
@@ -53,6 +53,11 @@ const wanted = (owner: string, more: { ttl_s?: number; wait_s?: number } = {}) =
   wait_s: 0,
   ...more,
 });
+/** A command that runs until nobody waits for it. */
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+}
+
 /** Whether a caller is let in: to a device that nobody has, or that is its own. */
 function admitted(leases: Leases, id: string, carried?: string): string {
   return outcomeOf(() => (leases.check(id, carried) === null ? "free" : "own"));
@@ -114,6 +119,26 @@ test("running commands end first, or the lease is not given", async () => {
   resolve();
   await taking;
   expect([leases.get("a")?.owner, told.filter((one) => one.startsWith("a "))]).toEqual(["bob", ["a taken bob"]]);
+});
+
+test("one that waits for a running command can be broken: its caller learns that, and the next one has its turn", async () => {
+  const leases = await open({ whenIdle: (_id, { signal }) => rejectOnAbort(signal) });
+  const first = failureOf(leases.take("a", wanted("ada", { wait_s: 60 }), undefined, neverAborted));
+  const gone = new AbortController();
+  const next = codeOf(leases.take("a", wanted("bob", { wait_s: 60 }), undefined, gone.signal));
+  // Only with `force`: nobody has its token yet.
+  expect([await leases.release("a", undefined, false), await leases.release("a", undefined, true)]).toEqual([
+    false,
+    true,
+  ]);
+  expect(await first).toBe("device_leased: a was not leased: its lease ended before it began (broken)");
+  expect(outcomeOf(() => leases.check("a", undefined))).toBe("device_leased");
+  gone.abort(new ZapdError("internal_error", "hung up"));
+  expect([await next, leases.isEmpty, told.filter((one) => one.startsWith("a "))]).toEqual([
+    "internal_error",
+    true,
+    [],
+  ]);
 });
 
 test("a caller that waits is given the lease after a long command; one that does not wait learns at once that it is busy", async () => {
