@@ -20,8 +20,8 @@ import { parserFor, type StateFile, Store } from "./store.ts";
 const idleTimeoutMs = 5_000;
 /** Callers that may wait for one device. */
 const maxWaiting = 256;
-/** Tokens that are read from one header, where they are separated by commas. */
-const maxTokens = 16;
+/** Tokens that are read from one header, separated by commas: more than a runtime takes in the head of a request (64 KiB). */
+const maxTokens = 2_048;
 
 type WantedLease = BodyOf<"takeLease">;
 
