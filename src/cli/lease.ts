@@ -133,8 +133,7 @@ export async function takeLease(context: Context, wanted: WantedLease): Promise<
     try {
       return await callLease(context, id, { ...wanted, waitMs: 0 });
     } catch (error) {
-      const isBusy = error instanceof CommandError && error.code === "device_busy";
-      if (!isBusy && !isLeasedByAnother(error)) throw error;
+      if (!isInUse(error)) throw error;
     }
   }
   if (wanted.waitMs === 0) throw noneFreeError(group, await membersOf(context, group));
@@ -196,9 +195,10 @@ function noneFreeError(group: string, members: readonly Device[]): CommandError 
   );
 }
 
-/** Whether another holder has the device. `device_leased` without a lease means that our own lease has ended. */
-function isLeasedByAnother(error: unknown): boolean {
-  return error instanceof CommandError && error.code === "device_leased" && error.details?.lease !== null;
+/** Whether another has the device, or a command runs there. `device_leased` without a lease means that our own lease has ended. */
+function isInUse(error: unknown): boolean {
+  if (!(error instanceof CommandError)) return false;
+  return error.code === "device_busy" || (error.code === "device_leased" && error.details?.lease !== null);
 }
 
 /** Takes the lease of one device, in several calls where the wait is longer than one may be. With the token `lease`, renews it. */
@@ -223,7 +223,7 @@ export async function callLease(
         { quiet: signal !== undefined || context.json },
       );
     } catch (error) {
-      if (!isLeasedByAnother(error) || secondsLeft <= wait_s) throw error;
+      if (!isInUse(error) || secondsLeft <= wait_s) throw error;
       // Where too many wait already, the daemon answers at once.
       const early = askedAt + wait_s * 1_000 - performance.now();
       await sleep(Math.max(0, Math.min(early, retryAfterMs)), signal);
