@@ -21,50 +21,53 @@ export interface DevicesFileOptions extends StateFile {
 export async function openDevicesFile(file: StateFile, composition: Composition): Promise<Store<Content>> {
   const { path, damaged } = file;
   let bad: readonly unknown[] = [];
-  let found: readonly DeviceRecord[] = [];
+  let found: ReadonlyMap<unknown, DeviceRecord> = new Map();
   const parse = (content: unknown): Content => {
     const read = readContent(content);
     bad = read.bad;
-    found = bad.length > 0 ? fromBackup(path, read) : [];
-    return regroup({ ...read.content, devices: [...read.content.devices, ...found] }, composition);
+    found = bad.length > 0 ? fromBackup(path, read) : new Map();
+    // Each in its own place: the first record of a device gives the device's id.
+    const devices = read.all.flatMap(({ given, record = found.get(given) }) => record ?? []);
+    return regroup({ devices, default: read.chosen }, composition);
   };
   const store = await Store.open<Content>({ ...file, parse, backup: true, maxBytes, empty: { devices: [] } });
   if (bad.length > 0) {
     const aside = await store.keepAside().catch(() => null);
-    damaged(damageMessage(path, bad, found.length === bad.length, aside));
+    damaged(damageMessage(path, bad, found.size === bad.length, aside));
   }
   return store;
 }
 
-/** The valid records of a file, each id once, and the damaged ones. Throws where the file holds no devices at all. */
-function readContent(content: unknown): { content: Content; bad: unknown[] } {
+/** The records of a file in their order, each id once; a damaged one is only what the file has. Throws where the file holds no devices at all. */
+function readContent(content: unknown) {
   const devices = isObject(content) ? content["devices"] : null;
   if (!isObject(content) || !Array.isArray(devices))
     throw new Error("it does not contain devices in the format of zapd");
   const ids = new Set<string>();
-  const bad: unknown[] = [];
-  const valid = devices.flatMap((one) => {
-    const { data: record } = recordSchema.safeParse(one);
-    if (!record || ids.has(record.id)) {
-      bad.push(one);
-      return [];
-    }
+  const all = devices.map((given: unknown): { given: unknown; record?: DeviceRecord } => {
+    const { data: record } = recordSchema.safeParse(given);
+    if (!record || ids.has(record.id)) return { given };
     ids.add(record.id);
-    return [record];
+    return { given, record };
   });
+  const bad = all.flatMap(({ given, record }) => (record ? [] : [given]));
   // With no valid record at all, the backup is worth more.
-  if (bad.length > 0 && valid.length === 0) throw new Error("it does not contain devices in the format of zapd");
+  if (bad.length > 0 && ids.size === 0) throw new Error("it does not contain devices in the format of zapd");
   const { data: chosen } = chosenSchema.safeParse(content["default"]);
-  return { content: { devices: valid, default: chosen }, bad };
+  return { all, ids, bad, chosen };
 }
 
 /** The backup's records for those that are damaged. */
-function fromBackup(path: string, { content, bad }: ReturnType<typeof readContent>): readonly DeviceRecord[] {
-  const read = () => readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).content.devices;
-  const backup = tryOr(read, []);
-  const isMissing = ({ id }: DeviceRecord) => content.devices.every((one) => one.id !== id);
-  const found = bad.flatMap((one) => backup.find((record) => isMissing(record) && isOf(one, record)) ?? []);
-  return [...new Set(found)];
+function fromBackup(path: string, { ids, bad }: ReturnType<typeof readContent>): ReadonlyMap<unknown, DeviceRecord> {
+  const backup = tryOr(() => readContent(JSON.parse(readRegularFile(`${path}.bak`, maxBytes) ?? "")).all, []);
+  const found = new Map<unknown, DeviceRecord>();
+  for (const one of bad) {
+    const { record } = backup.find(({ record }) => record && !ids.has(record.id) && isOf(one, record)) ?? {};
+    if (!record) continue;
+    ids.add(record.id);
+    found.set(one, record);
+  }
+  return found;
 }
 
 /** Whether a damaged record belongs to a device, by what is intact in it. */

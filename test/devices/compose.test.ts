@@ -430,4 +430,20 @@ describe("a file", () => {
       expect(again.devices.map(({ name }) => name)).toEqual(["Set 1", "Set 2", "Set 3", "Set 4"]);
       expect(again.records.every((record) => record.part_of === undefined)).toBe(true);
     }));
+
+  test("with a damaged record has it in its place again, from the backup: the device is the same one, and so is the order", () =>
+    withRegistry(async (registry, path) => {
+      await registry.merge(seen("alpha", "a", { name: "Den" }));
+      await registry.merge(seen("beta", "b", { name: "Den" }));
+      await registry.merge(seen("alpha", "c", { name: "Attic", host: elsewhere.host }));
+      const before = registry.devices.map(({ id, name }) => ({ id, name }));
+      const text = readFileSync(path, "utf8");
+      writeFileSync(`${path}.bak`, text);
+      const kept = JSON.parse(text);
+      kept.devices[0].port = 70_000;
+      writeFileSync(path, JSON.stringify(kept));
+      const again = await Registry.open({ path, composition, damaged: () => {} });
+      expect(groups(again)).toEqual(["alpha a + beta b", "alpha c"]);
+      expect(again.devices.map(({ id, name }) => ({ id, name }))).toEqual(before);
+    }));
 });
