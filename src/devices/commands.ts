@@ -27,20 +27,32 @@ const limits = {
   logs: 12_000,
 } as const;
 
-/** The cached apps; without a cache, the device is asked first. */
-export async function listApps(device: Device, signal: AbortSignal, isUse = true): Promise<App[]> {
-  const cached = device.catalog.apps(device.preferredEndpoint("apps").id);
-  return cached ?? (await refreshApps(device, false, signal, isUse)).apps;
+/** The apps of a device, with the platform that lists them. */
+interface Listed extends Refreshed {
+  readonly platform: string;
 }
 
-export function refreshApps(device: Device, clear: boolean, signal: AbortSignal, isUse = true): Promise<Refreshed> {
+/** The cached apps; without a cache, the device is asked first. */
+export async function listApps(
+  device: Device,
+  signal: AbortSignal,
+  isUse = true,
+): Promise<Pick<Listed, "platform" | "apps">> {
+  const { id, record } = device.preferredEndpoint("apps");
+  const cached = device.catalog.apps(id);
+  if (cached) return { platform: record.platform, apps: cached };
+  const { platform, apps } = await refreshApps(device, false, signal, isUse);
+  return { platform, apps };
+}
+
+export function refreshApps(device: Device, clear: boolean, signal: AbortSignal, isUse = true): Promise<Listed> {
   const what = clear ? "apps anew" : "apps";
   return device.onOneEndpoint("apps", (route) =>
     device.read(what, signal, { ...listing(device, route, clear), isUse }),
   );
 }
 
-function listing(device: Device, route: Route, clear = false): Task<Refreshed> {
+function listing(device: Device, route: Route, clear = false): Task<Listed> {
   return {
     activity: "listing its apps",
     timeoutMs: limits.list,
@@ -50,7 +62,7 @@ function listing(device: Device, route: Route, clear = false): Task<Refreshed> {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
       const { changes, ...refreshed } = await device.catalog.refresh(id, record.platform, listed, clear);
       if (changes) device.publishApps(changes);
-      return refreshed;
+      return { platform: record.platform, ...refreshed };
     },
   };
 }

@@ -28,7 +28,7 @@ export async function appIcon(
   signal: AbortSignal,
 ): Promise<CheckedPicture> {
   const { id } = device.preferredEndpoint("icons");
-  const apps = await listApps(device, signal);
+  const { apps } = await listApps(device, signal);
   // Only listed apps count: a word that looks like a platform id is no app here.
   const known = findApp(app, apps, { isAppId: () => false });
   if (!known) throw withDeviceName(appNotFound(app, apps), device.record);

@@ -4,10 +4,7 @@ import { deviceRoute, type Env } from "./route.ts";
 
 /** Apps: the catalog, launching, leaving, refreshing. */
 export function appRoutes(app: Hono<Env>): void {
-  deviceRoute(app, "listApps", async (device, { isUse, signal }) => ({
-    platform: device.preferredEndpoint("apps").record.platform,
-    apps: await listApps(device, signal, isUse),
-  }));
+  deviceRoute(app, "listApps", (device, { isUse, signal }) => listApps(device, signal, isUse));
 
   deviceRoute(app, "launchApp", async (device, { body, turn }) =>
     device.actionResult("launch", await launchApp(device, body.app, body.params ?? {}, turn)),
@@ -20,10 +17,6 @@ export function appRoutes(app: Hono<Env>): void {
   deviceRoute(app, "refreshApps", async (device, { body, isUse, signal }) => {
     const cleared = body.clear ?? false;
     const refreshed = await refreshApps(device, cleared, signal, isUse);
-    return device.actionResult("refresh", {
-      platform: device.preferredEndpoint("apps").record.platform,
-      ...refreshed,
-      cleared,
-    });
+    return device.actionResult("refresh", { ...refreshed, cleared });
   });
 }

@@ -29,7 +29,7 @@ describe("apps", () => {
   test("come from the cache; an empty one is filled first, once for all callers", async () => {
     house.set.takes = 10;
     const lists = await Promise.all([1, 2, 3].map(() => house.actions.apps(tv, neverAborted)));
-    expect(lists.map((list) => list.length)).toEqual([3, 3, 3]);
+    expect(lists.map(({ apps }) => apps.length)).toEqual([3, 3, 3]);
     await house.actions.apps(tv, neverAborted);
     expect(house.set.done).toEqual(["apps"]);
   });

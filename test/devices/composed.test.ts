@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { inStandby, ZapdError } from "../../src/api/errors.ts";
-import { launchApp, listApps, stopApp } from "../../src/devices/commands.ts";
+import { launchApp, listApps, refreshApps, stopApp } from "../../src/devices/commands.ts";
 import { readCondition } from "../../src/devices/conditions.ts";
 import { controlPlayback } from "../../src/devices/controls.ts";
 import type { Credentials } from "../../src/devices/credentials.ts";
@@ -196,7 +196,21 @@ describe("which endpoint takes a command", () => {
     alpha.set.failure = failed("device_unreachable");
     await launchApp(den(), "news", {}, now);
     expect(beta.set.done).toEqual(["apps", "launch 7 {}"]);
-    expect((await listApps(den(), neverAborted)).map(({ id }) => id)).toEqual(["news"]);
+    expect((await listApps(den(), neverAborted)).apps.map(({ id }) => id)).toEqual(["news"]);
+  });
+
+  test("of the apps the next where the first is not there: they are told with its platform", async () => {
+    alpha.set.failure = failed("device_unreachable");
+    const lists = [await listApps(den(), neverAborted), await refreshApps(den(), false, neverAborted)];
+    expect(lists.map(({ platform, apps }) => [platform, apps.length])).toEqual([
+      ["beta", 1],
+      ["beta", 1],
+    ]);
+    alpha.set.failure = undefined;
+    expect([await refreshApps(den(), false, neverAborted), await listApps(den(), neverAborted)]).toMatchObject([
+      { platform: "alpha" },
+      { platform: "alpha" },
+    ]);
   });
 
   test("of an app the one that has it, by its name or by the id in its list", async () => {
