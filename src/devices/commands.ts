@@ -10,7 +10,15 @@ import {
   shownParts,
 } from "../platforms/platform.ts";
 import { sleepCheck } from "../system/clock.ts";
-import { appNotFound, describeApp, findApp, findService, type Refreshed, serviceNotFound } from "./catalog.ts";
+import {
+  appNotFound,
+  describeApp,
+  findApp,
+  findService,
+  mergeApps,
+  type Refreshed,
+  serviceNotFound,
+} from "./catalog.ts";
 import type { Device } from "./device.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { masked, requireCapability, withDeviceName } from "./failures.ts";
@@ -27,9 +35,10 @@ const limits = {
   logs: 12_000,
 } as const;
 
-/** The apps of a device, with the platform that lists them. */
+/** The apps of a device, with the platform that lists them; with the error where they could not be saved. */
 interface Listed extends Refreshed {
   readonly platform: string;
+  readonly unsaved?: unknown;
 }
 
 /** The cached apps; without a cache, the device is asked first. */
@@ -41,11 +50,18 @@ export async function listApps(
   const { id, record } = device.preferredEndpoint("apps");
   const cached = device.catalog.apps(id);
   if (cached) return { platform: record.platform, apps: cached };
-  const { platform, apps } = await refreshApps(device, false, signal, isUse);
+  const { platform, apps } = await readApps(device, false, signal, isUse);
   return { platform, apps };
 }
 
-export function refreshApps(device: Device, clear: boolean, signal: AbortSignal, isUse = true): Promise<Listed> {
+/** On disk when it returns. */
+export async function refreshApps(device: Device, clear: boolean, signal: AbortSignal, isUse = true): Promise<Listed> {
+  const { unsaved, ...listed } = await readApps(device, clear, signal, isUse);
+  if (unsaved) throw unsaved;
+  return listed;
+}
+
+function readApps(device: Device, clear: boolean, signal: AbortSignal, isUse: boolean): Promise<Listed> {
   const what = clear ? "apps anew" : "apps";
   return device.onOneEndpoint("apps", (route) =>
     device.read(what, signal, { ...listing(device, route, clear), isUse }),
@@ -60,7 +76,13 @@ function listing(device: Device, route: Route, clear = false): Task<Listed> {
     changes: [],
     work: async (connection, within, { id, record }) => {
       const listed = await requireCapability(connection.apps?.list, "apps")(within);
-      const { changes, ...refreshed } = await device.catalog.refresh(id, record.platform, listed, clear);
+      const saved = device.catalog.refresh(id, record.platform, listed, clear);
+      const { changes, ...refreshed } = await saved.catch((unsaved: unknown) => {
+        if (!hasCode(unsaved, "storage_error")) throw unsaved;
+        // The device has answered: what it lists can be shown and launched all the same.
+        const apps = mergeApps(device.catalog.apps(id) ?? [], listed);
+        return { apps, added: [], removed: [], changes: null, unsaved };
+      });
       if (changes) device.publishApps(changes);
       return { platform: record.platform, ...refreshed };
     },

@@ -60,6 +60,18 @@ describe("apps", () => {
     expect(house.set.done.filter((one) => one === "apps").length).toBe(2);
   });
 
+  test("that the set has listed are told and launched where the disk keeps no list; a refresh fails, since it is kept", async () => {
+    mkdirSync(join(house.folder, "apps.json"));
+    house.set.takes = 10;
+    const lists = Promise.all([1, 2].map(() => house.actions.apps(tv, neverAborted)));
+    const refreshed = codeOf(house.actions.refresh(tv, false, neverAborted));
+    expect((await lists).map(({ apps }) => apps.length)).toEqual([3, 3]);
+    expect(await refreshed).toBe("storage_error");
+    expect((await launch("netflix")).app.platform_id).toBe("12");
+    expect(house.set.done).toEqual(["apps", "apps", "launch 12 {}"]);
+    expect(house.catalog.apps(tv.id)).toBe(null);
+  });
+
   test("of a device without a list are launched by its own ids and by well-known names, without listing any", async () => {
     const bare = await openHouse((set) => {
       const { apps, ...connection } = set.connection();
