@@ -42,11 +42,19 @@ export function parseWords(
     if (option.type === "boolean" && inlineValue) throw new UsageError(`${rawName} takes no value`);
     // An empty path comes from a variable that is not set, and must not mean the usual place.
     const isMissing = !value && (value === undefined || /^(FILE|PATH)$/.test(option.value ?? ""));
-    if (option.type === "string" && (isMissing || (!inlineValue && /^-./.test(value ?? ""))))
+    if (option.type === "string" && (isMissing || (!inlineValue && isOption(value ?? "", options))))
       throw new UsageError(`--${name} needs a value`);
     values[name] = value ?? true;
   }
   return { values, positionals };
+}
+
+/** Whether a word is one of the options, and not the value of the one before it, such as a name that begins with a dash. */
+function isOption(word: string, options: Readonly<Record<string, Option>>): boolean {
+  const [long] = word.split("=");
+  const isThis = ([name, { short }]: [string, Option]) =>
+    long === `--${name}` || (short !== undefined && word.startsWith(`-${short}`));
+  return word === "--" || Object.entries(options).some(isThis);
 }
 
 function unknown(flag: string, names: readonly string[]): UsageError {
