@@ -67,6 +67,7 @@ interface Call {
     readonly body?: unknown;
     readonly query?: Record<string, string | string[]>;
     readonly lease?: string | undefined;
+    readonly signal?: AbortSignal;
   };
 }
 
@@ -79,6 +80,8 @@ export class Commands {
   readonly #mayReport = bucketOf(refusalsPerSecond, 2 * refusalsPerSecond);
   readonly #sideload: Sideload;
   readonly #closing = new AbortController();
+  /** Aborts with the connection: who waits for a lease could no longer be told its token. */
+  #connection = new AbortController();
   #running = 0;
   /** Logs that are followed, by the devices' ids, each with the token of its lease. */
   readonly #logs = new Map<string, { readonly token: string; readonly stop: AbortController }>();
@@ -116,13 +119,17 @@ export class Commands {
     this.#sideload.leaseEnded(deviceId);
   }
 
-  /** Stops publishing logs, since the connection has ended. */
+  /** Stops publishing logs and waiting for leases, since the connection has ended. */
   detach(): void {
     for (const { stop } of this.#logs.values()) stop.abort();
+    this.#connection.abort(new ZapdError("device_error", "The connection to the broker has ended"));
+    this.#connection = new AbortController();
   }
 
   end(): void {
-    this.#closing.abort(new ZapdError("device_error", "zapd is disconnecting from the broker"));
+    const reason = new ZapdError("device_error", "zapd is disconnecting from the broker");
+    this.#closing.abort(reason);
+    this.#connection.abort(reason);
   }
 
   async #run(message: Message, bus: Bus): Promise<void> {
@@ -151,6 +158,7 @@ export class Commands {
     let call: Readonly<Record<string, unknown>> = {};
     let replyTo: unknown = message.replyTo;
     let envelope: string;
+    let given: TakenLease | undefined;
     try {
       call = callIn(textIn(message, limits.callBytes));
       replyTo ??= call["reply_to"];
@@ -160,13 +168,20 @@ export class Commands {
           `Use a topic of your own, or one below ${topics.reply("")}`,
         );
       checkAge(call["sent_at"]);
-      envelope = await this.#runCall(call, bus);
+      ({ text: envelope, given } = await this.#runCall(call, bus, replyTo !== undefined));
     } catch (error) {
       if (!(error instanceof ZapdError)) log.error(`MQTT: ${error instanceof Error ? error.stack : textOf(error)}`);
       if (!isAllowed(replyTo)) throw error;
       envelope = envelopeOf(error);
     }
-    if (!isAllowed(replyTo)) return;
+    const free = async () => {
+      if (!given) return;
+      const { device, token } = given;
+      await this.#call("freeLease", { id: device.id, lease: token }).catch((error: unknown) =>
+        log.debug(`MQTT: a lease that nobody was told of could not be freed: ${textOf(error)}`),
+      );
+    };
+    if (!isAllowed(replyTo)) return free();
     const { transaction } = call;
     const prefix = transaction === undefined ? "" : `"transaction":${JSON.stringify(transaction)},`;
     // As a constant it stays a text within the function.
@@ -182,11 +197,12 @@ export class Commands {
       const tooLarge = new ZapdError("payload_too_large", "The answer is too large for one message", {
         hint: "Read the retained documents of the devices at the broker: they contain the same in parts",
       });
+      await free();
       await answer(envelopeOf(tooLarge)).catch(() => {});
     });
   }
 
-  async #runCall(call: Readonly<Record<string, unknown>>, bus: Bus): Promise<string> {
+  async #runCall(call: Readonly<Record<string, unknown>>, bus: Bus, isAnswered: boolean): Promise<Answered> {
     const { op, args = {}, lease, ...rest } = call;
     const unknown = Object.keys(rest).filter((key) => !["reply_to", "transaction", "sent_at"].includes(key));
     if (unknown.length > 0) throw invalid(`Unknown in a call: ${unknown.map(quoted).join(", ")}`);
@@ -194,7 +210,7 @@ export class Commands {
     if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
     if (op === installOp) {
       if (this.#options.level !== "developer") throw notAllowed(op);
-      return this.#sideload.install(args, lease, this.#closing.signal);
+      return { text: await this.#sideload.install(args, lease, this.#closing.signal) };
     }
     const name = this.#nameOf(op);
     if (name === "readLogs" && String(args["follow"]) === "true")
@@ -205,10 +221,18 @@ export class Commands {
     const { log, ...ownArgs } = args;
     const follows = name === "takeLease" && log === true;
     if (follows && this.#options.level !== "developer") throw notAllowed("take_lease with log");
-    const operation = callOf(name, name === "takeLease" ? ownArgs : args, lease);
-    const { text, data } = await this.#call(operation.name, operation.args);
-    if (follows) this.#followLog(data, bus);
-    return text;
+    if (name !== "takeLease") {
+      const operation = callOf(name, args, lease);
+      return { text: (await this.#call(operation.name, operation.args)).text };
+    }
+    // Who renews a lease knows its token.
+    if (!isAnswered && lease === undefined)
+      throw invalid("take_lease needs a topic for its answer, which has the token of the lease");
+    const operation = callOf(name, ownArgs, lease);
+    const { text, data } = await this.#call(name, { ...operation.args, signal: this.#connection.signal });
+    const taken = data as TakenLease;
+    if (follows) this.#followLog(taken, bus);
+    return lease?.includes(taken.token) ? { text } : { text, given: taken };
   }
 
   #nameOf(op: unknown): Allowed {
@@ -224,8 +248,7 @@ export class Commands {
   }
 
   /** Publishes the log of a device for as long as its lease lasts. */
-  #followLog(data: unknown, bus: Bus): void {
-    const { device, token } = data as { readonly device: { readonly id: string }; readonly token: string };
+  #followLog({ device, token }: TakenLease, bus: Bus): void {
     const { topics, api, log } = this.#options;
     const followed = this.#logs.get(device.id);
     // The lease was renewed.
@@ -267,6 +290,17 @@ export class Commands {
     publish({ type: "command.refused", at: new Date().toISOString(), topic, error });
     log.warn(`MQTT: ${topic}: ${withHint(error.message, error.hint)}`);
   }
+}
+
+interface TakenLease {
+  readonly device: { readonly id: string };
+  readonly token: string;
+}
+
+interface Answered {
+  readonly text: string;
+  /** A new lease, whose token is only in this answer: where that reaches nobody, nobody could free it. */
+  readonly given?: TakenLease;
 }
 
 interface LogLines {

@@ -324,6 +324,34 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     }
   });
 
+  test("who waits for a lease over a connection that ends is not given it: the token would reach nobody", async () => {
+    const relay = await listening(
+      net.createServer((client) => void client.pipe(net.connect(broker.port, "127.0.0.1")).pipe(client)),
+    );
+    const mqtt = { url: `mqtt://127.0.0.1:${relay.port}`, site: "waits" };
+    const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    const rpc = "zapd/1/waits/rpc";
+    const isOnline = ({ topic, json }: Heard) => topic === "zapd/1/waits/status" && json.online === true;
+    try {
+      await succeed(next, "addDevice", { body: { host: set.host, port: set.port, name: "Den" } });
+      await succeed(next, "takeLease", { id: "Den", body: { owner: "me", ttl_s: 60 } });
+      await ears.until(isOnline);
+      const args = { device: "Den", owner: "ci", ttl_s: 60, wait_s: 60 };
+      await broker.say(rpc, JSON.stringify({ op: "take_lease", args, reply_to: "answers/none" }));
+      // Calls are taken in their order.
+      expect((await broker.ask(rpc, { op: "health" })).ok).toBe(true);
+      const before = ears.all.filter(isOnline).length;
+      relay.hangUp();
+      await until("it is back", () => ears.all.filter(isOnline).length > before);
+      await succeed(next, "freeLease", { id: "Den", query: "force=true" });
+      const { lease } = await succeed(next, "getDevice", { id: "Den" });
+      expect(lease).toBeNull();
+    } finally {
+      await next.dispose();
+      await relay.stop();
+    }
+  });
+
   test("a broker that forbids reading is used after a lost connection too; it does not delay the end", async () => {
     const subscribe = (topic: string) => ({ acltype: "subscribeLiteral", topic, allow: false });
     const acls = [`${base}/status`, `${base}/devices/+`, `${base}/devices/+/state`].map(subscribe);

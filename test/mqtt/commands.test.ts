@@ -11,6 +11,7 @@ const topics = topicsOf("zapd", "home");
 const nothing = { retained: false, expiresInS: null, sentAt: null, replyTo: null, correlation: null };
 const call = { op: "take_lease", args: { device: "Den", owner: "ci", ttl_s: 60, log: true } };
 const take = Buffer.from(JSON.stringify(call));
+const asked = { ...nothing, topic: topics.rpc, replyTo: "answers" };
 const done = async () => Response.json({ ok: true, data: {} });
 const options = (events: object[] = [], fetch: (request: Request) => Promise<Response> = done): CommandsOptions => ({
   topics,
@@ -34,16 +35,66 @@ test("logs of leases end with the connection, and leave no listener on it", asyn
   const waiting = spyOn(bus.ended, "then");
   for (let lease = 1; lease <= 3; lease++) {
     token = `t${lease}`;
-    commands.handle({ ...nothing, topic: topics.rpc, payload: take }, bus);
+    commands.handle({ ...asked, payload: take }, bus);
     await until("its log is followed", () => followed.length === lease);
   }
   // A lease that is renewed goes on, and tells no line again.
-  commands.handle({ ...nothing, topic: topics.rpc, payload: take }, bus);
+  commands.handle({ ...asked, payload: take }, bus);
   await Bun.sleep(20);
   expect(followed.map(({ aborted }) => aborted)).toEqual([true, true, false]);
   expect(waiting).not.toHaveBeenCalled();
   commands.detach();
   expect(followed.at(-1)?.aborted).toBe(true);
+});
+
+/** What is asked of the API, which answers once a lease is `given`. */
+function leasing(): { readonly sent: Request[]; readonly given: () => void; readonly options: CommandsOptions } {
+  const sent: Request[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const fetch = async (request: Request) => {
+    sent.push(request);
+    if (request.method === "POST") await promise;
+    return Response.json({ ok: true, data: { device: { id: "d1" }, token: "new" } });
+  };
+  return { sent, given: resolve, options: options([], fetch) };
+}
+
+const cut = async () => {
+  throw new BusError("closed", "The connection is gone");
+};
+
+test.each(["detach", "end"] as const)(
+  "who waits for a lease no longer does after %s, and other calls go on",
+  async (ended) => {
+    const { sent, options } = leasing();
+    const commands = new Commands(options);
+    const bus = new MemoryBroker().client();
+    const wait = Buffer.from(JSON.stringify({ op: "take_lease", args: { owner: "ci", ttl_s: 60, wait_s: 60 } }));
+    const press = Buffer.from(JSON.stringify({ op: "press_key", args: { key: "up" } }));
+    for (const payload of [wait, press]) commands.handle({ ...asked, payload }, bus);
+    await until("both are asked", () => sent.length === 2);
+    commands[ended]();
+    expect(sent.map(({ signal }) => signal.aborted)).toEqual([true, false]);
+    if (ended === "end") return;
+    // Over the next connection another may wait.
+    commands.handle({ ...asked, payload: wait }, bus);
+    await until("it is asked", () => sent.length === 3);
+    expect(sent[2]?.signal.aborted).toBe(false);
+  },
+);
+
+test.each([
+  ["a new lease whose token is not told is freed", undefined, cut, ["POST -", "DELETE new"]],
+  ["one that is told is kept", undefined, async () => {}, ["POST -"]],
+  ["one that was renewed is kept: its holder has the token", "new,other", cut, ["POST new,other"]],
+] as const)("%s", async (_what, lease, publish, expected) => {
+  const { sent, given, options } = leasing();
+  given();
+  const bus = Object.assign(new MemoryBroker().client(), { publish });
+  const payload = Buffer.from(JSON.stringify({ ...call, args: { device: "Den", owner: "ci", ttl_s: 60 }, lease }));
+  new Commands(options).handle({ ...asked, payload }, bus);
+  await Bun.sleep(20);
+  expect(sent.map(({ method, headers }) => `${method} ${headers.get("zapd-lease") ?? "-"}`)).toEqual([...expected]);
 });
 
 test("lines that are too many bytes for one message are counted, and the log goes on", async () => {
@@ -57,12 +108,13 @@ test("lines that are too many bytes for one message are counted, and the log goe
   const bus = Object.assign(new MemoryBroker().client(), {
     publish: async (_topic: string, json: string) => {
       const told = JSON.parse(json);
+      if (!told.lines) return;
       if (told.lines[0] === "2") throw new BusError("too_large", "a packet may have fewer bytes");
       published.push(told);
     },
   });
   const commands = new Commands(options([], fetch));
-  commands.handle({ ...nothing, topic: topics.rpc, payload: take }, bus);
+  commands.handle({ ...asked, payload: take }, bus);
   await until("the last line is published", () => published.length === 2);
   expect(published).toEqual([{ lines: ["1", "more"] }, { lines: ["3", "more"], dropped: 2 }]);
   commands.detach();
@@ -198,6 +250,11 @@ test.each<[call: unknown, outcome: string]>([
   [{ op: "refresh_apps" }, "POST /v1/devices/default/apps/refresh"],
   [{ op: "refresh_apps", args: { clear: true } }, 'POST /v1/devices/default/apps/refresh {"clear":true}'],
   [{ op: "get_state", args: { wait_for: {} } }, "The arguments of get_state must be plain values, or lists of them"],
+  [
+    { op: "take_lease", args: { device: "Den", owner: "ci" } },
+    "take_lease needs a topic for its answer, which has the token of the lease",
+  ],
+  [{ op: "take_lease", args: { device: "Den", owner: "ci" }, lease: "t" }, 'POST /v1/devices/Den/lease {"owner":"ci"}'],
   [[], "The call must be a JSON object"],
   [{ op: "z".repeat(80) }, `Unknown operation "${"z".repeat(64)}"`],
   [nested(16), `POST /v1/devices/default/remote/key ${deepest}`],
