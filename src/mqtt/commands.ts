@@ -207,7 +207,9 @@ export class Commands {
     const unknown = Object.keys(rest).filter((key) => !["reply_to", "transaction", "sent_at"].includes(key));
     if (unknown.length > 0) throw invalid(`Unknown in a call: ${unknown.map(quoted).join(", ")}`);
     if (!isObject(args)) throw invalid("args must be an object");
-    if (lease !== undefined && typeof lease !== "string") throw invalid("lease must be the token of a lease");
+    // It is sent in a header, which not every character may be in.
+    if (lease !== undefined && (typeof lease !== "string" || /[^ -~]/.test(lease)))
+      throw invalid("lease must be the token of a lease");
     if (op === installOp) {
       if (this.#options.level !== "developer") throw notAllowed(op);
       return { text: await this.#sideload.install(args, lease, this.#closing.signal) };

@@ -255,6 +255,10 @@ test.each<[call: unknown, outcome: string]>([
     "take_lease needs a topic for its answer, which has the token of the lease",
   ],
   [{ op: "take_lease", args: { device: "Den", owner: "ci" }, lease: "t" }, 'POST /v1/devices/Den/lease {"owner":"ci"}'],
+  ...["tok1\ntok2", "\u2026", 7].map((lease): [unknown, string] => [
+    { op: "press_key", args: { key: "up" }, lease },
+    "lease must be the token of a lease",
+  ]),
   [[], "The call must be a JSON object"],
   [{ op: "z".repeat(80) }, `Unknown operation "${"z".repeat(64)}"`],
   [nested(16), `POST /v1/devices/default/remote/key ${deepest}`],
