@@ -35,6 +35,8 @@ const limits = {
   concurrent: 64,
   perSecond: 100,
   burst: 200,
+  /** Calls that wait for a lease at a time. */
+  waiting: 256,
 } as const;
 /** The oldest command that is run; it allows for different clocks of two machines. */
 const maxAgeMs = 60_000;
@@ -83,6 +85,8 @@ export class Commands {
   /** Aborts with the connection: who waits for a lease could no longer be told its token. */
   #connection = new AbortController();
   #running = 0;
+  /** Calls that wait for a lease: they are not among those that run, or its holder could not free it. */
+  #waiting = 0;
   /** Logs that are followed, by the devices' ids, each with the token of its lease. */
   readonly #logs = new Map<string, { readonly token: string; readonly stop: AbortController }>();
 
@@ -231,10 +235,19 @@ export class Commands {
     if (!isAnswered && lease === undefined)
       throw invalid("take_lease needs a topic for its answer, which has the token of the lease");
     const operation = callOf(name, ownArgs, lease);
-    const { text, data } = await this.#call(name, { ...operation.args, signal: this.#connection.signal });
-    const taken = data as TakenLease;
-    if (follows) this.#followLog(taken, bus);
-    return lease?.includes(taken.token) ? { text } : { text, given: taken };
+    if (this.#waiting >= limits.waiting)
+      throw tooMany(`${limits.waiting} calls from the broker wait for a lease already`);
+    this.#waiting++;
+    this.#running--;
+    try {
+      const { text, data } = await this.#call(name, { ...operation.args, signal: this.#connection.signal });
+      const taken = data as TakenLease;
+      if (follows) this.#followLog(taken, bus);
+      return lease?.includes(taken.token) ? { text } : { text, given: taken };
+    } finally {
+      this.#waiting--;
+      this.#running++;
+    }
   }
 
   #nameOf(op: unknown): Allowed {

@@ -126,7 +126,8 @@ test("a call that is not run is answered: one of too many, one that was retained
   const bus = new MemoryBroker().client();
   const told: { readonly error: { readonly message: string } }[] = [];
   await bus.subscribe(["#"], ({ payload }) => told.push(JSON.parse(Buffer.from(payload).toString())));
-  const message = { ...nothing, topic: topics.rpc, payload: take, replyTo: "answers" };
+  const press = { op: "press_key", args: { device: "Den", key: "up" } };
+  const message = { ...asked, payload: Buffer.from(JSON.stringify(press)) };
   commands.handle({ ...message, retained: true }, bus);
   commands.handle({ ...message, expiresInS: 0 }, bus);
   for (let count = 0; count < 65; count++) commands.handle(message, bus);
@@ -143,6 +144,28 @@ test("a call that is not run is answered: one of too many, one that was retained
     expect.stringMatching(/^A retained command is not run/),
     expect.stringMatching(/has expired$/),
     expect.stringMatching(/64 commands from the broker are running already$/),
+  ]);
+});
+
+test("who waits for a lease keeps no command from running, so that its holder can free it", async () => {
+  const { sent, options } = leasing();
+  const commands = new Commands(options);
+  const bus = new MemoryBroker().client();
+  const told: { readonly ok: boolean; readonly error?: { readonly message: string } }[] = [];
+  await bus.subscribe(["answers"], ({ payload }) => told.push(JSON.parse(Buffer.from(payload).toString())));
+  for (let count = 1; count <= 256; count++) {
+    // No more come at once than are taken.
+    if (count === 190) await Bun.sleep(1_000);
+    commands.handle({ ...asked, payload: take }, bus);
+  }
+  await until("all are asked", () => sent.length === 256);
+  commands.handle({ ...asked, payload: take }, bus);
+  commands.handle({ ...asked, payload: Buffer.from('{"op":"free_lease","lease":"t"}') }, bus);
+  await until("both are answered", () => told.length === 2);
+  expect(sent[256]?.method).toBe("DELETE");
+  expect(told.map(({ ok, error }) => error?.message ?? ok)).toEqual([
+    "The command was not run: 256 calls from the broker wait for a lease already",
+    true,
   ]);
 });
 
