@@ -269,6 +269,7 @@ export class Bridge {
         if (event.part === 1) shown = new Set();
         for (const { device, state } of event.devices) {
           shown.add(device.id);
+          this.#homeAssistant.stateChanged(device, state);
           this.#publishDevice(device);
           this.#publishState(device.id, state, Number(seq), []);
         }
@@ -279,7 +280,8 @@ export class Bridge {
       } else if (event.type === "state.changed") {
         const changed = event.changed.filter((path) => path !== "playback.position_ms");
         if (changed.length > 0) this.#publishState(event.device_id, event.state, Number(seq), changed);
-        if (this.#homeAssistant.isDue(event.device_id)) void this.#publishDiscovery(event.device_id);
+        const device = this.#devices.get(event.device_id);
+        if (device && this.#homeAssistant.stateChanged(device, event.state)) void this.#publishDiscovery(device.id);
       } else {
         if (event.type === "device.added" || event.type === "device.changed") this.#publishDevice(event.device);
         // Its state is published once it is known.

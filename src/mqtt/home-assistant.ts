@@ -3,7 +3,7 @@
  * Format: home-assistant/core, homeassistant/components/mqtt, schemas.py and a file for each platform.
  */
 import type { Client } from "../api/client.ts";
-import type { App, Device, Input } from "../api/schemas.ts";
+import type { App, Device, Input, State } from "../api/schemas.ts";
 import { type Key, keys, playbackStatuses } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { version } from "../system/version.ts";
@@ -18,6 +18,9 @@ export interface DiscoveryInput {
   readonly apps: readonly App[] | null;
   /** `null`: not known yet. */
   readonly inputs: readonly Input[] | null;
+  /** Whether its state shows a level, and whether it is muted: others take only steps. `null`: not known yet. */
+  readonly level: boolean | null;
+  readonly muted: boolean | null;
   readonly topics: SiteTopics;
   /** Whether commands from the broker are run. */
   readonly accepts: boolean;
@@ -92,7 +95,7 @@ export interface HomeAssistantOptions {
 /** Retained messages have arrived after this time. */
 const settleMs = 1_000;
 
-/** How long after it did not tell its inputs a device is asked again. */
+/** How long after it did not tell its inputs a device is asked again, and how long one that is on may not show its volume. */
 const askAgainMs = 60_000;
 
 interface KnownInputs {
@@ -103,11 +106,18 @@ interface KnownInputs {
   readonly failedAt: number | null;
 }
 
+/** What a device has shown of its volume since the daemon's start; `onSince`: since when it is on, by `performance.now()`. */
+interface KnownVolume extends Pick<DiscoveryInput, "level" | "muted"> {
+  readonly onSince: number | null;
+}
+const unknownVolume: KnownVolume = { level: null, muted: null, onSince: null };
+
 /** Publishes the payload of each device, and clears it where discovery is off. */
 export class HomeAssistant {
   readonly #options: HomeAssistantOptions;
   /** Inputs by device: reading them asks the device, so that it is not done with every change. */
   readonly #inputs = new Map<string, KnownInputs>();
+  readonly #volumes = new Map<string, KnownVolume>();
   /** Whether a broker may still be asked for what was published while discovery was on. */
   #mayClear = true;
 
@@ -130,6 +140,7 @@ export class HomeAssistant {
       can("apps") && zapd.listApps({ id }).then(({ apps }) => apps, nothing),
       can("inputs") && this.#inputsOf(device, zapd),
     ]);
+    const { level, muted } = this.#volumes.get(id) ?? unknownVolume;
     const at = address();
     // Home Assistant fetches the artwork itself. Where the broker is on another machine, Home Assistant probably is too, and
     // cannot reach our loopback address.
@@ -138,6 +149,8 @@ export class HomeAssistant {
       device,
       apps: apps || null,
       inputs: inputs || null,
+      level,
+      muted,
       topics,
       accepts: settings.commands !== "none",
       page: at !== null && page() ? `${at}/#/remote/${id}` : undefined,
@@ -176,10 +189,22 @@ export class HomeAssistant {
     return inputs;
   }
 
-  /** Whether a device that answers again is to be asked for what it did not tell. */
-  isDue(deviceId: string): boolean {
-    const failedAt = this.#inputs.get(deviceId)?.failedAt ?? null;
-    return failedAt !== null && performance.now() - failedAt >= askAgainMs;
+  /**
+   * Takes a state of a device, and gives whether its payload may be another by now: it shows its volume, has not for a minute, or
+   * answers again and is to be asked for what it did not tell.
+   */
+  stateChanged({ id, status }: Device, state: State | null): boolean {
+    const isOver = (since: number | null) => since !== null && performance.now() - since >= askAgainMs;
+    const before = this.#volumes.get(id) ?? unknownVolume;
+    const { power = "off", volume = null } = state ?? {};
+    // Some never report their power.
+    const isOn = status === "online" && (power === "on" || power === "unknown");
+    const onSince = isOn ? (before.onSince ?? performance.now()) : null;
+    // A single read may fail, and some show their volume only a while after they were turned on.
+    const known = (was: boolean | null, shown: unknown) => was || shown != null || (isOver(onSince) ? false : was);
+    const [level, muted] = [known(before.level, volume?.level), known(before.muted, volume?.muted)];
+    this.#volumes.set(id, { level, muted, onSince });
+    return level !== before.level || muted !== before.muted || isOver(this.#inputs.get(id)?.failedAt ?? null);
   }
 }
 
@@ -229,7 +254,7 @@ export function discoveryPayload(discovered: DiscoveryInput): Readonly<Record<st
 }
 
 /** Components that control the device. */
-function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<string, Component> {
+function controls({ device, apps, inputs, level, muted, topics }: DiscoveryInput): Record<string, Component> {
   const can = (one: Device["capabilities"][number]) => device.capabilities.includes(one);
   const setTopic = (field: Settable) => topics.set(device.id, field);
   const hasKey = (key: Key) => device.keys.includes(key);
@@ -267,7 +292,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
     },
     volume: {
       platform: "number",
-      isPresent: can("volume"),
+      isPresent: can("volume") && level,
       name: "Volume",
       icon: "mdi:volume-high",
       command_topic: setTopic("volume"),
@@ -280,7 +305,7 @@ function controls({ device, apps, inputs, topics }: DiscoveryInput): Record<stri
     },
     muted: {
       platform: "switch",
-      isPresent: can("mute"),
+      isPresent: can("mute") && muted,
       name: "Muted",
       icon: "mdi:volume-off",
       command_topic: setTopic("mute"),

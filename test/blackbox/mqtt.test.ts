@@ -254,6 +254,29 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
     expect((await broker.kept(`${base}/#`)).map(({ topic }) => topic)).toEqual([]);
   });
 
+  test("Home Assistant is given a volume where a device shows its level, and only buttons where it takes steps", async () => {
+    const player = createRokuSimulator({ name: "Steps", serial: "X0MQTT000002", kind: "stick", ssdp: false });
+    await player.start();
+    const mqtt = { url: `mqtt://127.0.0.1:${broker.port}`, site: "volumes", home_assistant: true };
+    const next = await startTestDaemon({ config: { mqtt, discovery: { interfaces: ["none"] } } });
+    try {
+      const described = async ({ host, port }: RokuSimulator, is: (components: Heard["json"]) => boolean) => {
+        const added = await succeed(next, "addDevice", { body: { host, port } });
+        const config = `homeassistant/device/${added.id}/config`;
+        const state = `zapd/1/volumes/devices/${added.id}/state`;
+        await ears.until(({ topic, json }) => topic === state && json.state !== null);
+        await ears.until(({ topic, json }) => topic === config && is(json.components));
+        return ears.all.filter(({ topic }) => topic === config).map(({ json }) => json.components);
+      };
+      await described(set, ({ volume, muted }) => volume?.min === 0 && muted?.name === "Muted");
+      for (const each of await described(player, ({ key_volume_up }) => key_volume_up.name === "Volume up"))
+        expect(each.volume).toBeUndefined();
+    } finally {
+      await next.dispose();
+      await player.stop();
+    }
+  });
+
   test("a site that is renamed before it is connected, or while it is not, leaves nothing retained either", async () => {
     let isOpen = true;
     const relay = await listening(

@@ -1,5 +1,5 @@
 /** The payload for Home Assistant, validated by its own schema, and its templates rendered as it renders them. */
-import { describe, expect, test } from "bun:test";
+import { describe, expect, spyOn, test } from "bun:test";
 import { spawnSync } from "node:child_process";
 import type { Client } from "../../src/api/client.ts";
 import type { App, Device, Input, State } from "../../src/api/schemas.ts";
@@ -43,6 +43,8 @@ const full: DiscoveryInput = {
   device: able,
   apps,
   inputs,
+  level: true,
+  muted: true,
   topics,
   accepts: true,
   page: `http://127.0.0.1:7272/#/remote/${id}`,
@@ -101,8 +103,15 @@ describe("the payload of a device", () => {
       app: { platform: "select" },
       input: { platform: "select" },
     });
-    const unknown = Object.keys(componentsOf({ ...full, apps: null, inputs: null }));
-    expect(unknown.filter((word) => word === "app" || word === "input")).toEqual([]);
+    const unknown = Object.keys(componentsOf({ ...full, apps: null, inputs: null, level: null, muted: null }));
+    expect(unknown.filter((word) => ["app", "input", "volume", "muted"].includes(word))).toEqual([]);
+    // A set that takes only steps, and does not show its level.
+    expect(componentsOf({ ...full, level: false, muted: false })).toMatchObject({
+      volume: { platform: "number" },
+      muted: { platform: "switch" },
+      key_volume_up: { name: "Volume up" },
+    });
+    expect(presentOf({ ...full, level: false })).not.toContain("volume");
   });
 
   test("has 24 enabled keys, the rest disabled by default", () => {
@@ -340,6 +349,65 @@ describe("the retained document", () => {
     expect(asked).toHaveLength(1);
     await homeAssistant.payloadFor({ ...able, software_version: "9.2" }, client(asked));
     expect(asked).toHaveLength(2);
+  });
+
+  test("has a volume once the device has shown it, and none where it is on for a minute without", async () => {
+    const clock = spyOn(performance, "now");
+    const homeAssistant = new HomeAssistant({ ...own, settings });
+    const steps = { ...state, volume: { level: null, muted: false } };
+    const silent = { ...state, power: "unknown", volume: null } as const;
+    const told: string[] = [];
+    const at = async (seconds: number, shown: State | null, facts: Partial<Device> = {}) => {
+      clock.mockReturnValue(seconds * 1_000);
+      const device = { ...able, ...facts };
+      const isDue = homeAssistant.stateChanged(device, shown);
+      const payload = await homeAssistant.payloadFor(device, client([]));
+      const { components } = payload as { components: Components };
+      // One that is left out stays as it was.
+      const shownOf = ["volume", "muted"].flatMap((name) => {
+        const one = components[name];
+        return one ? [`${name}: ${one["unique_id"] !== undefined}`] : [];
+      });
+      told.push([...(isDue ? ["due"] : []), ...shownOf].join(", "));
+    };
+    try {
+      await at(0, null);
+      await at(1, { ...state, power: "standby", volume: null });
+      // Its volume may be read later than its power.
+      await at(2, { ...state, volume: null });
+      await at(3, steps);
+      await at(30, { ...state, power: "standby", volume: null });
+      // It begins anew. A device whose power is not known may be on.
+      await at(70, silent);
+      await at(120, { ...silent, app: null });
+      await at(129, silent, { status: "offline" });
+      await at(140, silent);
+      await at(201, silent);
+      await at(202, silent);
+      await at(203, state);
+      // What was shown once stays.
+      for (const seconds of [204, 300, 400]) await at(seconds, silent);
+    } finally {
+      clock.mockRestore();
+    }
+    const [unknown, mutedOnly, both] = ["", "muted: true", "volume: true, muted: true"];
+    expect(told).toEqual([
+      unknown,
+      unknown,
+      unknown,
+      `due, ${mutedOnly}`,
+      mutedOnly,
+      mutedOnly,
+      mutedOnly,
+      mutedOnly,
+      mutedOnly,
+      "due, volume: false, muted: true",
+      "volume: false, muted: true",
+      `due, ${both}`,
+      both,
+      both,
+      both,
+    ]);
   });
 
   test("is cleared when discovery is turned off, and nothing else is", async () => {
