@@ -49,12 +49,10 @@ export function parseWords(
   return { values, positionals };
 }
 
-/** Whether a word is one of the options, and not the value of the one before it, such as a name that begins with a dash. */
+/** Whether a word is an option, and not the value of the one before it, such as a name that begins with a dash. */
 function isOption(word: string, options: Readonly<Record<string, Option>>): boolean {
-  const [long] = word.split("=");
-  const isThis = ([name, { short }]: [string, Option]) =>
-    long === `--${name}` || (short !== undefined && word.startsWith(`-${short}`));
-  return word === "--" || Object.entries(options).some(isThis);
+  const isShort = ({ short }: Option) => short !== undefined && word.startsWith(`-${short}`);
+  return word.startsWith("--") || Object.values(options).some(isShort);
 }
 
 function unknown(flag: string, names: readonly string[]): UsageError {
