@@ -7,6 +7,7 @@ import { type Confirmed, type DeepLink, noEffect, type PlatformApp } from "../pl
 import type { KodiDevice } from "./device.ts";
 import {
   addonOf,
+  addressIn,
   busyWindow,
   channelPrefix,
   favouritePrefix,
@@ -106,12 +107,14 @@ async function runAddon(
 async function openFavourite(device: KodiDevice, id: string, signal: AbortSignal): Promise<Confirmed> {
   const favourite = await unlessSlept(favouriteOf(device, id, signal));
   if (!favourite) throw notInstalled(`favourite "${id.slice(favouritePrefix.length)}"`);
-  const path = text(favourite["path"]) ?? "";
-  if (favourite["type"] === "media") return openFile(device, path, signal);
-  if (favourite["type"] === "script") return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);
-  if (favourite["type"] !== "window")
+  const { type, windowparameter } = favourite;
+  const path = addressIn(favourite["path"]);
+  if (type === "media" && path !== null) return openFile(device, path, signal);
+  if (type === "script" && path !== null)
+    return runAddon(device, path.replace(/^RunScript\("?|"?\)$/g, ""), {}, signal);
+  const parameters = addressIn(windowparameter);
+  if (type !== "window" || (parameters === null && windowparameter))
     throw new ZapdError("device_refused", "has that favourite, but cannot open it by remote control");
-  const parameters = text(favourite["windowparameter"]);
   const before = await unlessSlept(windowOf(device, signal));
   await device.command(
     "GUI.ActivateWindow",

@@ -33,7 +33,7 @@ export function readPlaying(playerId: number, properties: Json, item: Json, labe
     /** Kodi's id of the item; of a channel the channel id. */
     itemId: number(item["id"]),
     /** The file that plays; `plugin://…` names the add-on. */
-    path: text(labels[pathLabel]) ?? (addonOf(folder) && folder) ?? text(item["file"]),
+    path: addressIn(labels[pathLabel]) ?? (addonOf(folder) && folder) ?? addressIn(item["file"]),
     /** On the monotonic clock. */
     at: performance.now(),
   };
@@ -96,12 +96,17 @@ export function pathsOf(named: readonly unknown[]): string[] {
 
 const maxAddressLength = 4_096;
 
+/** An address or a path, whole: one that is cut is another. `null` where there is none, or a longer one. */
+export function addressIn(value: unknown): string | null {
+  return typeof value === "string" && value !== "" && value.length <= maxAddressLength ? value : null;
+}
+
 /** The path of a picture on the web server, encoded once; `null` where it gives none. A bare file path becomes an `image://` address first. */
 export function pathOf(named: unknown): string | null {
-  if (typeof named !== "string" || named === "" || named.length > maxAddressLength) return null;
+  const address = addressIn(named);
   // Pictures of the skin are not served.
-  if (/^(?:image:\/\/)?Default\w*\.png\/?$/.test(named)) return null;
-  const picture = named.startsWith("image://") ? named : `image://${encoded(named)}/`;
+  if (address === null || /^(?:image:\/\/)?Default\w*\.png\/?$/.test(address)) return null;
+  const picture = address.startsWith("image://") ? address : `image://${encoded(address)}/`;
   return `/image/${encoded(picture)}`;
 }
 

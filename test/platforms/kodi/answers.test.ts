@@ -158,6 +158,39 @@ test("a favourite window is confirmed when it comes to the front, not by another
   expect(await connection.apps?.launch?.("favourite:Settings", {}, never)).toBe(true);
 });
 
+test("the address of a favourite is opened whole; one that is too long to be, not without its end or its parameters", async () => {
+  const long = (from: string, length: number) => from.padEnd(length, "x");
+  const file = long("/films/", 900);
+  const folder = long("plugin://plugin.video.a/?", 900);
+  const opened: unknown[] = [];
+  const open = (given: unknown) => {
+    opened.push(given);
+    return "OK";
+  };
+  const { connection } = await connect({
+    "Favourites.GetFavourites": () => ({
+      favourites: [
+        { title: "File", type: "media", path: file },
+        { title: "Folder", type: "window", window: "videos", windowparameter: folder },
+        { title: "Long file", type: "media", path: long(file, 5_000) },
+        { title: "Long folder", type: "window", window: "videos", windowparameter: long(folder, 5_000) },
+      ],
+    }),
+    "Player.Open": open,
+    "GUI.ActivateWindow": open,
+    "Player.GetActivePlayers": () => [{ playerid: 1, type: "video" }],
+    "Player.GetProperties": () => ({ speed: 1 }),
+    "Player.GetItem": () => ({ item: { file } }),
+    "XBMC.GetInfoLabels": () => ({ "System.FriendlyName": "Den", "Container.PluginName": "plugin.video.a" }),
+  });
+  const launch = (title: string) => Promise.resolve(connection.apps?.launch?.(`favourite:${title}`, {}, never));
+  expect([await launch("File"), await launch("Folder")]).toEqual([true, true]);
+  expect(opened).toEqual([{ item: { file } }, { window: "videos", parameters: [folder] }]);
+  for (const title of ["Long file", "Long folder"])
+    expect(await failureOf(launch(title))).toMatch(/^device_refused: .*cannot open it/);
+  expect(opened.length).toBe(2);
+}, 15_000);
+
 test("a channel with a sub-number has both in its number, by which it is found; one without a number has none", async () => {
   const rows = [
     { channelid: 1, channelnumber: 4, subchannelnumber: 1, label: "WNBC" },
