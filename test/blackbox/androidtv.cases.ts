@@ -168,3 +168,35 @@ test("a set that was reset gets nothing, and is paired again with new credential
   await press("Den", "up");
   await until("it has come", () => reset.keys.length === 1);
 });
+
+test("a set that offers no keys: what Cast can do goes on, and every other command says what gives the keys back", async () => {
+  const usual = 639;
+  const loft = await startSimulator(
+    createGoogleTvSimulator({ name: "Loft", host: "127.0.97.4", remote: { features: usual & ~2 } }),
+  );
+  await until("it is found as one", async () => {
+    await succeed(daemon, "discoverDevices");
+    const found = (await succeed(daemon, "listDevices")).find(({ name }) => name === "Loft");
+    ids.set("Loft", found?.id ?? "");
+    return found?.platforms.length === 2;
+  });
+  await begin("Loft");
+  await succeed(daemon, "pairDevice", enter("Loft", loft.remote.state.code ?? ""));
+  await state("Loft");
+  const hint = expect.stringContaining("clear its data");
+  const refusal = (key: string) =>
+    refuse(daemon, "pressKey", { id: id("Loft"), body: { key } }, "unsupported_operation");
+  for (const key of ["up", "power-off"]) expect((await refusal(key)).hint).toEqual(hint);
+  await press("Loft", "volume-up");
+  await succeed(daemon, "setVolume", { id: id("Loft"), body: { level: 20 } });
+  expect(loft.cast.state.level).toBe(0.2);
+  const joined = await device("Loft");
+  expect(joined.withheld).toEqual([{ capability: "power_off", hint }]);
+  expect([joined.keys.includes("volume-up"), joined.keys.includes("up")]).toEqual([true, false]);
+  await succeed(daemon, "splitDevice", { id: id("Loft"), body: { platform: "cast" } });
+  expect((await refusal("volume-up")).hint).toEqual(hint);
+  const alone = await device("Loft");
+  expect(alone.withheld).toContainEqual({ capability: "keys", hint });
+  expect([alone.keys, alone.capabilities.includes("launch")]).toEqual([["power-on"], true]);
+  expect(loft.remote.keys).toEqual([]);
+});

@@ -16,7 +16,7 @@ import {
   type StatePart,
 } from "../platform.ts";
 import { AndroidTv, describeState } from "./device.ts";
-import { pairHint } from "./failures.ts";
+import { pairHint, serviceHint } from "./failures.ts";
 import { identifyAndroid, isStreamingBox, readService, serviceType } from "./identity.ts";
 import { allCodes, codes, keyCodes, keysOf } from "./keys.ts";
 import {
@@ -28,7 +28,7 @@ import {
   remotePort,
 } from "./memory.ts";
 import { pairAndroid } from "./pairing.ts";
-import { features } from "./protocol.ts";
+import { features, ours } from "./protocol.ts";
 import { androidServices, isAndroidAppId } from "./services.ts";
 
 export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
@@ -47,25 +47,23 @@ export const androidtv: Platform<AndroidMemory, AndroidSecret> = {
   connect: connectAndroid,
 };
 
-/** Capabilities by the feature that a TV must offer for them. */
-const byFeature: readonly (readonly [keyof typeof features, readonly Capability[]])[] = [
-  ["key", ["keys", "hold", "stop", "playback"]],
-  ["ime", ["text"]],
-  ["appLink", ["launch"]],
-];
-
 function describeAndroid(facts: Facts, memory: AndroidMemory, paired: boolean): Description {
-  const offered = memory.features;
-  const own = new Set<Capability>(["state", "power_on"]);
-  for (const [feature, capabilities] of byFeature)
-    if (offered === undefined || (offered & features[feature]) !== 0) for (const one of capabilities) own.add(one);
+  const { features: offered = ours } = memory;
+  const offers = (feature: keyof typeof features) => (offered & features[feature]) !== 0;
+  const byKeys = new Set<Capability>(["keys", "hold", "stop", "playback"]);
   // The keys stay: a box that leaves the volume to the TV passes them on to it (home-assistant/core#179902, #91677).
-  if (memory.volume !== false && own.has("keys")) own.add("volume").add("mute");
+  if (memory.volume !== false) byKeys.add("volume").add("mute");
+  const own = new Set<Capability>(["state", "power_on", ...byKeys]);
+  if (offers("ime")) own.add("text");
+  if (offers("appLink")) own.add("launch");
+  const isPaired = paired && facts.access !== "unpaired";
+  // No TV lacks keys by design: one that offers none gets them back (home-assistant/core#98756, #117957).
+  const withheld = offers("key") ? emptySet : byKeys;
   return {
     has: new Set<Capability>([...own, "pair"]),
-    withheld: paired && facts.access !== "unpaired" ? emptySet : own,
+    withheld: isPaired ? withheld : own,
     keys: keysOf(isStreamingBox(facts)),
-    hint: pairHint,
+    hint: isPaired ? serviceHint : pairHint,
   };
 }
 

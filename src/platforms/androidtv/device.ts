@@ -254,6 +254,7 @@ export class AndroidTv {
   async turnOff(signal: AbortSignal): Promise<void> {
     const session = await this.#reach(signal);
     if (session.state.isOn === false) return;
+    requireFeature(session, "key");
     const isOff = () => session.state.isOn !== true || !session.alive;
     const checkAwake = sleepCheck();
     for (const code of [codes.sleep, codes.power]) {

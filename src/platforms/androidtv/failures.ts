@@ -6,7 +6,8 @@ export const pairHint = "Run zapd pair {device}, and type the code that the TV s
 export const resetHint =
   "Run zapd pair {device}. If that does not last: on the TV, Settings > Apps > See all apps > Show system apps > Android TV Remote Service > Storage > Clear data, then restart the TV and pair again";
 
-const serviceHint = "On the TV, update the app Android TV Remote Service, or clear its data and restart the TV";
+/** For a TV whose service refuses commands, or offers no keys. */
+export const serviceHint = "On the TV, update the app Android TV Remote Service, or clear its data and restart the TV";
 
 /** It sends the message back as an error (home-assistant/core#92596). */
 export const refusedMessage = () =>

@@ -27,17 +27,35 @@ describe("what a TV can do", () => {
     // It does not report which app it shows.
     expect(await one.connection.apps?.stop?.(never)).toBeNull();
     await until("it goes home", () => one.set.keys.length === 1);
+    const typing = one.connection.text?.type("a", never) ?? Promise.resolve();
+    expect((await failure(typing)).code).toBe("unsupported_operation");
+  });
+
+  test("is withheld where a TV offers no keys, with what gives them back, and each command says so", async () => {
     const two = await line({ features: all & ~features.key & ~features.ime });
+    await state(two);
+    const { has, withheld, hint } = androidtv.describe(two.target.facts, two.target.memory, true);
+    const byKeys = ["keys", "hold", "stop", "playback", "volume", "mute"] as const;
+    expect([...withheld].toSorted()).toEqual(byKeys.toSorted());
+    expect(byKeys.filter((one) => !has.has(one))).toEqual([]);
+    expect([has.has("text"), hint]).toEqual([false, expect.stringContaining("clear its data")]);
+    // Before it is paired, all of it is withheld for that reason.
+    const unpaired = androidtv.describe(two.target.facts, two.target.memory, false);
+    expect([unpaired.withheld.has("launch"), unpaired.hint]).toEqual([true, expect.stringContaining("zapd pair")]);
     expect(await two.connection.apps?.launch?.("com.netflix.ninja", {}, never)).toBeNull();
     expect(two.set.state.front).toBe("com.netflix.ninja");
-    const { keys, text, apps } = two.connection;
+    const { keys, apps, power, volume, playback } = two.connection;
     for (const ask of [
       () => press(two, "up"),
       () => keys?.down?.("up", never),
-      () => text?.type("a", never),
       () => apps?.stop?.(never),
+      () => power?.off?.(never),
+      () => volume?.step?.(1, never),
+      () => volume?.mute?.(true, never),
+      () => playback?.do("pause", never),
     ])
-      expect((await failure(ask() ?? Promise.resolve())).code).toBe("unsupported_operation");
+      expect(await failure(ask() ?? Promise.resolve())).toMatchObject({ code: "unsupported_operation", hint });
+    expect(two.set.keys).toEqual([]);
   });
 
   test("model and volume are learned", async () => {
