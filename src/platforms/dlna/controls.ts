@@ -5,11 +5,22 @@ import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
 import { type Connection, type Key, type MediaItem, ofKey, type PlaybackCommand } from "../platform.ts";
 import { playerKeys } from "../player-keys.ts";
-import { actions, describeItem, pressedLevel, readActions, timeOf, typeFor, usualRange } from "./protocol.ts";
+import {
+  actions,
+  describeItem,
+  pressedLevel,
+  readActions,
+  readStatus,
+  timeOf,
+  typeFor,
+  usualRange,
+} from "./protocol.ts";
 import type { Args, Renderer } from "./renderer.ts";
 
 /** A renderer may still be loading a file when the command to play it arrives. */
 const readyTimeoutMs = 5_000;
+/** A renderer answers Stop when it has accepted it, and may play on for this long (jellyfin-plugin-dlna 245). */
+const stopTimeoutMs = 3_000;
 /** Illegal MIME type; resource not found; format not supported for playback; the transport is locked (AVTransport:1, 2.4). */
 const faults = { type: 714, missing: 716, format: 704, unready: 701, locked: 705 } as const;
 /**
@@ -58,6 +69,16 @@ export async function controlPlayer(
   }
 }
 
+/** Stops it before it is given another file: one that has not stopped yet, only said that it will, refuses that or drops it. */
+async function stopFirst(renderer: Renderer, signal: AbortSignal): Promise<void> {
+  await controlPlayer(renderer, "stop", signal);
+  const hasStopped = async () => {
+    const status = readStatus(await unlessFault(renderer.query("transport", "GetTransportInfo", signal)));
+    return status !== "playing" && status !== "buffering";
+  };
+  await until(hasStopped, { timeoutMs: stopTimeoutMs, everyMs: 250, signal });
+}
+
 async function seek(renderer: Renderer, positionMs: number, signal: AbortSignal): Promise<void> {
   const args = { Unit: "REL_TIME", Target: timeOf(positionMs) };
   try {
@@ -81,7 +102,7 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
         if (!isFault(error, faults.locked, faults.unready)) throw error;
         // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
         next();
-        await controlPlayer(renderer, "stop", signal);
+        await stopFirst(renderer, signal);
         next();
         await load();
       });
@@ -101,7 +122,7 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
         next();
         if (state === "TRANSITIONING") {
           // It waits for the file before this one, which does not come, and does not begin with another (seen with rygel).
-          await controlPlayer(renderer, "stop", signal);
+          await stopFirst(renderer, signal);
           next();
           await load();
           next();

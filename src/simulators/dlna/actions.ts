@@ -52,7 +52,7 @@ function transport(model: Model, action: string, args: Args): Result {
       model.pause();
       return {};
     case "Stop":
-      if (!isIdle) model.end();
+      if (!isIdle) model.stop();
       return {};
     case "Seek":
       return seek(model, args, isIdle);

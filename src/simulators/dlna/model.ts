@@ -24,6 +24,8 @@ class Defaults {
   hidesPlayback = false;
   /** It accepts no subscriptions. */
   silent = false;
+  /** How long it goes on playing after it has accepted Stop (jellyfin/jellyfin-plugin-dlna#245). */
+  stopMs = 0;
 }
 
 export interface DlnaSimulatorOptions extends SetOptions, Partial<Defaults> {
@@ -109,7 +111,16 @@ export class Model {
     this.changed("AVTransport");
   }
 
-  /** Stops playback, also at its end. */
+  /** Stops playback, though not at once where the options say so. */
+  stop(): void {
+    const { stopMs } = this.options;
+    if (stopMs === 0) return this.end();
+    clearTimeout(this.#ends);
+    this.#ends = setTimeout(() => this.end(), stopMs);
+    this.#ends.unref?.();
+  }
+
+  /** Playback has stopped, or reached its end. */
   end(): void {
     this.#halt("STOPPED");
     this.#position = 0;

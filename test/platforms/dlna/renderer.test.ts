@@ -139,6 +139,17 @@ describe.concurrent.each(["kodi", "gmediarender", "rygel", "tv"] as const)("a re
   });
 });
 
+test.concurrent("another file is given to a renderer once it has stopped, and not as soon as it says that it will", async () => {
+  const { set, connection } = await plugIn({ stack: "tv", stopMs: 700 });
+  const { play } = has(connection.media);
+  await play(film, never);
+  const other = { ...film, url: "http://192.0.2.7/other.mp4" };
+  await play(other, never);
+  expect(set.state).toMatchObject({ transport: "PLAYING", uri: other.url });
+  const loads = set.commands.filter((one) => /^(Set|Stop)/.test(one));
+  expect(loads).toEqual([`SetAVTransportURI ${film.url}`, "Stop", `SetAVTransportURI ${other.url}`]);
+});
+
 test.concurrent("a renderer that lost its subscriptions while off is polled until it sends events again", async () => {
   const { set, connection, told, parts } = await plugIn();
   await parts();
