@@ -1,5 +1,5 @@
 /** Commands to a renderer (players.md 8, 9), and the meaning of its faults. */
-import { ZapdError } from "../../api/errors.ts";
+import { hasCode, ZapdError } from "../../api/errors.ts";
 import { inParts, unlessSlept } from "../../system/clock.ts";
 import { until } from "../../system/sleep.ts";
 import { SoapFault, unlessFault } from "../../transport/soap.ts";
@@ -90,22 +90,42 @@ async function seek(renderer: Renderer, positionMs: number, signal: AbortSignal)
   }
 }
 
+/** The address of what plays; `undefined` where nothing does, or the renderer does not tell it. */
+async function playingAddress(renderer: Renderer, signal: AbortSignal): Promise<string | undefined> {
+  const ask = (action: string) => unlessFault(renderer.query("transport", action, signal));
+  if (readStatus(await ask("GetTransportInfo")) === null) return undefined;
+  return (await ask("GetMediaInfo")).get("CurrentURI") || undefined;
+}
+
 /** Gives the renderer the address of a file, with its description, and plays it. */
 async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSignal): Promise<void> {
   const mime = item.mime === null ? null : await unlessSlept(supportedType(renderer, item.mime, signal));
   const uri: Args = { CurrentURI: item.url, CurrentURIMetaData: describeItem({ ...item, mime }) };
   const load = () => renderer.command("transport", "SetAVTransportURI", signal, uri);
   const play = () => renderer.command("transport", "Play", signal, { Speed: "1" });
+  const asked = playingAddress(renderer, signal).catch((error: unknown) => {
+    // One that is slow to tell may take the file all the same.
+    if (hasCode(error, "device_unreachable")) throw error;
+  });
+  const before = await unlessSlept(asked);
   try {
     await inParts(async (next) => {
-      await load().catch(async (error: unknown) => {
-        if (!isFault(error, faults.locked, faults.unready)) throw error;
-        // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
+      const stopAndLoad = async () => {
         next();
         await stopFirst(renderer, signal);
         next();
         await load();
+      };
+      await load().catch((error: unknown) => {
+        if (!isFault(error, faults.locked, faults.unready)) throw error;
+        // Some TVs accept no other file while they play, or after their own remote has closed the player (jellyfin-plugin-dlna 220).
+        return stopAndLoad();
       });
+      // Some accept it while they play, and drop it (jellyfin-plugin-dlna 244: HEOS).
+      if (before !== undefined && before !== item.url) {
+        const after = await playingAddress(renderer, signal).catch(() => undefined);
+        if (after === before) await stopAndLoad();
+      }
       next();
       await play().catch(async (error: unknown) => {
         if (!isFault(error, faults.unready)) throw error;
@@ -119,14 +139,9 @@ async function playMedia(renderer: Renderer, item: MediaItem, signal: AbortSigna
         };
         await until(isReady, { timeoutMs: readyTimeoutMs, everyMs: 250, signal });
         if (state === "PLAYING") return;
+        // It waits for the file before this one, which does not come, and does not begin with another (seen with rygel).
+        if (state === "TRANSITIONING") await stopAndLoad();
         next();
-        if (state === "TRANSITIONING") {
-          // It waits for the file before this one, which does not come, and does not begin with another (seen with rygel).
-          await stopFirst(renderer, signal);
-          next();
-          await load();
-          next();
-        }
         await play();
       });
     });

@@ -74,6 +74,7 @@ function load(model: Model, uri: string, metadata: string): Result {
   if (stack.missingFile === 716 && type !== "*" && !SINK.includes(`:${type}:`)) return 714;
   if (isMissing(uri) && stack.missingFile === 716) return 716;
   if (model.transport === "PLAYING" && stack.loadPlaying !== 200) return stack.loadPlaying;
+  if (model.transport === "PLAYING" && model.options.dropsWhilePlaying) return {};
   model.load({ uri, metadata });
   model.emit("play", `plays ${uri}`, uri);
   return {};

@@ -26,6 +26,8 @@ class Defaults {
   silent = false;
   /** How long it goes on playing after it has accepted Stop (jellyfin/jellyfin-plugin-dlna#245). */
   stopMs = 0;
+  /** It accepts another file while it plays, and drops it (jellyfin/jellyfin-plugin-dlna#244: HEOS). */
+  dropsWhilePlaying = false;
 }
 
 export interface DlnaSimulatorOptions extends SetOptions, Partial<Defaults> {

@@ -150,6 +150,27 @@ test.concurrent("another file is given to a renderer once it has stopped, and no
   expect(loads).toEqual([`SetAVTransportURI ${film.url}`, "Stop", `SetAVTransportURI ${other.url}`]);
 });
 
+test.concurrent("a file that a renderer accepts and drops, since it plays another, is given to it again once it has stopped", async () => {
+  const { set, connection } = await plugIn({ stack: "kodi", dropsWhilePlaying: true, stopMs: 300 });
+  const { play } = has(connection.media);
+  const other = { ...film, url: "http://192.0.2.7/other.mp4" };
+  for (const file of [film, other]) {
+    await play(file, never);
+    expect(set.state).toMatchObject({ transport: "PLAYING", uri: file.url });
+  }
+  const [load, again] = [`SetAVTransportURI ${film.url}`, `SetAVTransportURI ${other.url}`];
+  expect(set.commands).toEqual([load, "Play", again, "Stop", again, "Play"]);
+});
+
+test.concurrent("a renderer that takes a file while it plays another is given it once, without a stop", async () => {
+  const { set, connection } = await plugIn({ stack: "kodi" });
+  set.play();
+  await has(connection.media).play(film, never);
+  await has(connection.media).play(film, never);
+  const load = `SetAVTransportURI ${film.url}`;
+  expect(set.commands).toEqual([load, "Play", load, "Play"]);
+});
+
 test.concurrent("a renderer that lost its subscriptions while off is polled until it sends events again", async () => {
   const { set, connection, told, parts } = await plugIn();
   await parts();
