@@ -52,10 +52,11 @@ export function setVolume(
       if (muted !== undefined) requireCapability(control.mute, "mute");
       const read = async () => (await tryReadParts(connection, volumeParts, signal))?.volume ?? null;
       const before = async () => (await readParts(connection, volumeParts, signal))?.volume?.level ?? null;
-      const { wanted, from } =
+      const { from, ...leads } =
         step === undefined
           ? { wanted: level ?? null, from: null }
           : await stepped(control, step, { before, read }, signal);
+      let { wanted } = leads;
       // Steps that its settings withhold need those changed first.
       const { hint } = endpoint.description;
       const remedy = endpoint.withholds("volume") ? hint : undefined;
@@ -63,17 +64,22 @@ export function setVolume(
       if (muted !== undefined) await requireCapability(control.mute, "mute")(muted, signal);
       const isMuteDone = (volume: NonNullable<Volume>) => muted === undefined || volume.muted === muted;
       const isDone = (volume: NonNullable<Volume>) =>
-        (from === null || volume.level !== from) &&
-        (wanted === null || (volume.level !== null && Math.abs(volume.level - wanted) < 1)) &&
-        isMuteDone(volume);
-      const volume = await readUntil(
-        read,
-        isOutOfReach ? isMuteDone : isDone,
-        signal,
-        from === null ? effectPoll : stepPoll,
-      );
+        (wanted === null
+          ? from === null || volume.level !== from
+          : volume.level !== null && Math.abs(volume.level - wanted) < 1) && isMuteDone(volume);
+      const readBack = () => {
+        const within = wanted === null && from !== null ? stepPoll : effectPoll;
+        return readUntil(read, isOutOfReach ? isMuteDone : isDone, signal, within);
+      };
       // Where a step leads is not known.
       const isStepOnly = wanted === null && muted === undefined;
+      const shown = await readBack();
+      const isRounded = control.rounds && step && wanted !== null && wanted !== from && shown?.level === from;
+      if (isRounded) {
+        await press(control, Math.sign(step), signal);
+        wanted = null;
+      }
+      const volume = isRounded ? await readBack() : shown;
       if (volume !== null) device.confirmEffect({ volume }, !isStepOnly && isDone(volume), endpoint);
       const isReported =
         volume !== null && (wanted === null || volume.level !== null) && (muted === undefined || volume.muted !== null);
@@ -83,8 +89,9 @@ export function setVolume(
 }
 
 /**
- * The level that steps lead to (`wanted`), where the device can set levels. Where it can only step, the steps are taken here,
- * and the level is then expected to differ from `from`, the one before the last step; `null` at the end of the scale.
+ * The level that steps lead to (`wanted`), where the device can set levels, and the one before (`from`). Where it can only step,
+ * the steps are taken here, and the level is then expected to differ from `from`, the one before the last step; `null` at the
+ * end of the scale.
  */
 async function stepped(
   control: VolumeControl,
@@ -94,7 +101,7 @@ async function stepped(
 ): Promise<{ readonly wanted: number | null; readonly from: number | null }> {
   const level = control.set ? await before() : null;
   const isUnsure = control.stepsAtZero === true && level === 0;
-  if (level !== null && !isUnsure) return { wanted: Math.min(100, Math.max(0, level + step)), from: null };
+  if (level !== null && !isUnsure) return { wanted: Math.min(100, Math.max(0, level + step)), from: level };
   const last = Math.sign(step);
   if (step !== last) {
     await press(control, step - last, signal);

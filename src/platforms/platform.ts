@@ -372,6 +372,8 @@ export interface VolumeControl {
   step?(by: 1 | -1, signal: AbortSignal): Promise<void>;
   /** It may report 0 for what is louder and cannot be set: there it is stepped, a level with each step. */
   readonly stepsAtZero?: boolean;
+  /** It may round a level back to the one before: then it is stepped. Its steps go to a level, so none is added to one that was late. */
+  readonly rounds?: boolean;
   /** A device that only toggles is read first; where it does not report it, this fails with `unsupported_operation`. */
   mute?(muted: boolean, signal: AbortSignal): Promise<void>;
 }

@@ -345,8 +345,9 @@ export class CastSimulator extends SimulatedSet {
     }
     if (type === "SET_VOLUME") {
       const { level, muted } = objectIn(content["volume"]);
-      if (this.#options.volume.controlType !== "fixed") {
-        if (typeof level === "number" && level >= 0 && level <= 1) this.#level = level;
+      const { controlType, steps } = this.#options.volume;
+      if (controlType !== "fixed") {
+        if (typeof level === "number" && level >= 0 && level <= 1) this.#level = Math.round(level * steps) / steps;
         if (typeof muted === "boolean") this.#muted = muted;
         this.emit("volume", `volume ${this.#muted ? "muted" : Math.round(this.#level * 100)}`);
       } else if (this.#options.volume.refuses)

@@ -28,6 +28,18 @@ const listed = async (): Promise<Listed[]> => {
 };
 const state = async (id: string) => (await succeed(daemon, "getState", { id })).state;
 
+test("a device of few levels takes a step that is smaller than one of its own, and tells where that led", async () => {
+  const tv = await plug({ name: "Loft", volume: { level: 8 / 15, steps: 15 } });
+  await succeed(daemon, "discoverDevices");
+  const id = (await listed())[0]?.id ?? "";
+  const stepped = await succeed(daemon, "setVolume", { id, body: { step: 3 } });
+  expect(stepped).toMatchObject({ volume: { level: 60 }, confirmed: true });
+  expect(tv.state.level).toBe(9 / 15);
+  // A level stays the nearest.
+  const nearest = await succeed(daemon, "setVolume", { id, body: { level: 58 } });
+  expect(nearest).toMatchObject({ volume: { level: 60 }, confirmed: false });
+});
+
 describe("a house of Cast devices", () => {
   test("one scan finds each once, by its name, and groups beside the speaker that leads them", async () => {
     const stick = await plug({ name: "Attic" });

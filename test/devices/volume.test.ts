@@ -94,6 +94,56 @@ test.concurrent("a set that may report 0 of an output that it cannot set is step
   await house.remove();
 });
 
+/** A set of 15 levels, to which it rounds what it is given, and which shows one so many milliseconds after that. */
+async function rounding({ lagMs = 0, isFixed = false } = {}) {
+  const sent: string[] = [];
+  let own = 8;
+  const shown = () => ({ level: Math.round((own * 100) / 15), muted: false });
+  const house = await openHouse((set) => {
+    const to = async (next: number) => {
+      if (!isFixed) own = next;
+      setTimeout(() => {
+        set.state = { ...set.state, volume: shown() };
+      }, lagMs);
+    };
+    const volume = {
+      set: async (level: number) => {
+        sent.push(`to ${level}`);
+        await to(Math.round((level * 15) / 100));
+      },
+      step: async (by: 1 | -1) => {
+        sent.push(`by ${by}`);
+        await to(own + by);
+      },
+    };
+    return { ...set.connection(), volume: { ...volume, rounds: true } };
+  });
+  house.set.state = { ...asleep, power: "on", volume: shown() };
+  const device = house.devices.deviceOf(await house.add("Fifteen"));
+  const change = async (body: { readonly level: number } | { readonly step: number }) => {
+    const { volume, confirmed } = await setVolume(device, body, { signal: neverAborted });
+    return { sent: sent.splice(0), told: volume?.level, confirmed };
+  };
+  return { change, house };
+}
+
+test.concurrent("a step that a device rounds back to where it was is one of its own; a level stays the nearest", async () => {
+  const { change, house } = await rounding();
+  expect(await change({ step: 3 })).toEqual({ sent: ["to 56", "by 1"], told: 60, confirmed: true });
+  expect(await change({ step: -3 })).toEqual({ sent: ["to 57", "by -1"], told: 53, confirmed: true });
+  expect(await change({ level: 55 })).toEqual({ sent: ["to 55"], told: 53, confirmed: false });
+  await house.remove();
+}, 20_000);
+
+test.concurrent("a step that shows late is not taken twice, and one without effect is not confirmed", async () => {
+  const late = await rounding({ lagMs: 900 });
+  expect(await late.change({ step: 7 })).toEqual({ sent: ["to 60"], told: 60, confirmed: true });
+  await late.house.remove();
+  const fixed = await rounding({ isFixed: true });
+  expect(await fixed.change({ step: 3 })).toEqual({ sent: ["to 56", "by 1"], told: 53, confirmed: false });
+  await fixed.house.remove();
+}, 20_000);
+
 test.concurrent("of one that does not answer it is said, and not that it does not tell its volume", async () => {
   const { to, house } = await stepping();
   house.set.failure = new ZapdError("device_timeout", "did not answer");

@@ -80,6 +80,8 @@ function connectCast(target: CastTarget, platformHost: PlatformHost, emit: Emit<
     volume: {
       set: (level, signal) => device.setVolume(() => ({ level: level / 100 }), signal),
       step: (by, signal) => device.setVolume((now) => stepped(now, by), signal),
+      // To those of the system: an Android TV may have 15.
+      rounds: true,
       mute: (muted, signal) => device.setVolume(() => ({ muted }), signal),
     },
     playback: {

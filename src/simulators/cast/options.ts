@@ -56,12 +56,13 @@ export interface CastSimulatorOptions extends SetOptions, Partial<Defaults> {
   id?: string;
   /** The id reported over the connection: its own, or that of the leader of a group. Null reports none. */
   reportsId?: string | null;
-  /** `refuses`: a fixed volume refuses commands instead of ignoring them. */
+  /** `refuses`: a fixed volume refuses commands instead of ignoring them. `steps`: what it rounds levels to, as an Android TV. */
   volume?: {
     level?: number;
     controlType?: "attenuation" | "fixed" | "master";
     stepInterval?: number;
     refuses?: boolean;
+    steps?: number;
   };
 }
 
@@ -74,7 +75,13 @@ const APPS: readonly SimulatedCastApp[] = [
 ];
 
 // The step is the value of hardware (3.5).
-const VOLUME = { level: 0.5, controlType: "attenuation", stepInterval: 0.05000000074505806, refuses: false };
+const VOLUME = {
+  level: 0.5,
+  controlType: "attenuation",
+  stepInterval: 0.05000000074505806,
+  refuses: false,
+  steps: 1e6,
+};
 
 /** What never changes while a device exists. */
 export type CastOptions = ReturnType<typeof resolve>;
