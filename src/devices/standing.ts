@@ -114,12 +114,13 @@ function followed(before: Place, { at, answering, hasSecrets }: Observation, now
   if (answers(home)) return isSameAddress(home, here) ? here : { ...home, standing: { ...standing, ...withoutDoubt } };
   if (answers(here) || !at) return here;
   const since = new Date(now).toISOString();
-  const isDoubted = hasSecrets || standing.probation !== undefined;
+  // Strange hardware at the address that it leaves is not its own.
+  const isDoubted = hasSecrets || (standing.probation?.reason ?? "hardware") !== "hardware";
   const moved: Standing = {
     ...standing,
     since,
     former: { host: home.host, port: home.port },
-    probation: isDoubted ? { ...standing.probation, reason: "moved", since } : undefined,
+    probation: isDoubted ? { reason: "moved", since } : undefined,
     rivals: standing.rivals.filter((one) => !isSameAddress(one, at)),
   };
   return { host: at.host, port: at.port, standing: moved };

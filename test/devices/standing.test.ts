@@ -228,6 +228,18 @@ describe("the neighbour table", () => {
     expect(reason(after(doubted, away, [home, away]))).toBe("rival");
   });
 
+  test("says nothing of a device that has left the address at which it shows other hardware: that is the next one's there", () => {
+    const doubted = (hasSecrets: boolean) =>
+      after(atHome, home, [home], { reportedMacs: [own], hasSecrets, ...shows(other) });
+    const moved = (hasSecrets: boolean) =>
+      after(doubted(hasSecrets), away, [away], { reportedMacs: [own], hasSecrets, ...shows(own) });
+    expect([reason(moved(false)), reason(moved(true))]).toEqual([undefined, "moved"]);
+    for (const { standing } of [moved(false), moved(true)]) {
+      expect(standingWhenTrusted({ ...away, standing }, own).macs).toEqual([own]);
+      expect(withoutExpired(standing, start + probationMs).macs).toEqual([]);
+    }
+  });
+
   test("says nothing of a group of speakers, which has no hardware of its own: another of them may lead it", async () => {
     const { registry, trust } = await trustSeeing(other);
     const sighting: Sighting = { ...sightingOf("1"), alone: true };
