@@ -7,7 +7,7 @@ import type { Config } from "../config/config.ts";
 import type { Address, Lead, Platform, PlatformHost, Sighting } from "../platforms/platform.ts";
 import { sleep } from "../system/sleep.ts";
 import { invalidHost, resolveHost, splitHost } from "./hosts.ts";
-import { wantedInterfaces } from "./interfaces.ts";
+import { type Interface, wantedInterfaces } from "./interfaces.ts";
 import { browseMdns } from "./mdns.ts";
 import { addressOf, type FoundDevice, type ProbeDependencies, ProbeQueue } from "./probe-queue.ts";
 import { searchSsdp } from "./ssdp.ts";
@@ -42,6 +42,8 @@ export interface DiscoveryDependencies<D> extends Omit<ProbeDependencies<D>, "id
   /** Called when a scan begins; what it returns is called with the devices found, or `null` where the scan failed. */
   onScan?(): (found: readonly D[] | null) => void;
   warn(message: string): void;
+  /** For tests: the interfaces of this machine. */
+  interfaces?(): readonly Interface[];
 }
 
 export class Discovery<D> {
@@ -51,8 +53,8 @@ export class Discovery<D> {
   readonly #scans = new Set<{ readonly window: ScanWindow; readonly result: Promise<D[]> }>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #backgroundScanAt = Number.NEGATIVE_INFINITY;
-  /** Whether the last scan had no interface to ask: the daemon may start before the network does. */
-  #isOffline = false;
+  /** The addresses on which the last scan asked: the daemon may start before a network does. */
+  #asked: ReadonlySet<string> | undefined;
 
   constructor(deps: DiscoveryDependencies<D>) {
     this.#deps = deps;
@@ -160,8 +162,10 @@ export class Discovery<D> {
     let scannedAt = performance.now();
     const tick = () => {
       const { interval_s, interfaces } = this.#deps.config();
-      const isBack = this.#isOffline && this.#scans.size === 0 && wantedInterfaces(interfaces).length > 0;
-      if (interval_s > 0 && (isBack || performance.now() - scannedAt >= interval_s * 1_000)) {
+      const asked = this.#asked;
+      const isThere = ({ address }: Interface) => asked?.has(address) !== false;
+      const isNew = this.#scans.size === 0 && !this.#interfaces(interfaces).every(isThere);
+      if (interval_s > 0 && (isNew || performance.now() - scannedAt >= interval_s * 1_000)) {
         scannedAt = performance.now();
         void this.#background();
       }
@@ -171,11 +175,15 @@ export class Discovery<D> {
     tick();
   }
 
+  #interfaces(wanted: readonly string[]): readonly Interface[] {
+    return wantedInterfaces(wanted, this.#deps.interfaces?.());
+  }
+
   async #scan(window: ScanWindow): Promise<D[]> {
     const { platforms, platformHost, config, warn } = this.#deps;
     const { interfaces, hosts } = config();
-    const asked = wantedInterfaces(interfaces);
-    this.#isOffline = asked.length === 0;
+    const asked = this.#interfaces(interfaces);
+    this.#asked = new Set(asked.map(({ address }) => address));
     platformHost.debug(
       `searching on ${asked.map((one) => `${one.name} (${one.address})`).join(", ") || "no interface"} for ${window.timeoutMs} ms`,
     );

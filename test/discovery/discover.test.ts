@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { DeviceError, protocolError, ZapdError } from "../../src/api/errors.ts";
 import type { Config } from "../../src/config/config.ts";
 import { Discovery, mostInformative } from "../../src/discovery/discover.ts";
+import { type Interface, wantedInterfaces } from "../../src/discovery/interfaces.ts";
 import type { FoundDevice } from "../../src/discovery/probe-queue.ts";
 import type { Address, DiscoveryQuery, Platform, Sighting, SsdpAnswer } from "../../src/platforms/platform.ts";
 import { sleep } from "../../src/system/sleep.ts";
@@ -48,6 +49,7 @@ function look(
   platforms: readonly Platform[],
   config: Partial<Config["discovery"]> = {},
   isOwnListener = (_address: Address) => false,
+  interfaces?: () => Interface[],
 ): Looking {
   const findings: Looking["findings"] = [];
   const warnings: string[] = [];
@@ -68,6 +70,7 @@ function look(
       return finding.sighting.identity;
     },
     warn: (message) => warnings.push(message),
+    ...(interfaces && { interfaces }),
   });
   cleanups.push(() => discovery.stop());
   return { discovery, findings, warnings };
@@ -312,6 +315,26 @@ describe.concurrent("the course of things", () => {
     await discovery.start();
     expect(scans).toBe(1);
     config.interfaces = ["127.0.0.1"];
+    await until("the network is searched", () => scans === 2);
+    await Bun.sleep(1_200);
+    expect(scans).toBe(2);
+  });
+
+  test("another scan, too, where one more network has come up: the first may be that of containers", async () => {
+    let scans = 0;
+    const platform = fakePlatform({ port: 1, identify: async () => sightingOf(String(++scans)) });
+    const [loopback] = wantedInterfaces(["127.0.0.1"]);
+    if (!loopback) throw new Error("there is no loopback interface");
+    const there = [loopback];
+    const config = { interval_s: 86_400, timeout_ms: 100, interfaces: ["lo", "wlan"], hosts: ["127.0.0.1"] };
+    const { discovery } = look([platform], config, undefined, () =>
+      there.map((one, at) => ({ ...one, name: ["lo", "wlan"][at] ?? "" })),
+    );
+    await discovery.scan();
+    await discovery.start();
+    await Bun.sleep(1_200);
+    expect(scans).toBe(1);
+    there.push({ ...loopback, address: "127.0.0.2" });
     await until("the network is searched", () => scans === 2);
     await Bun.sleep(1_200);
     expect(scans).toBe(2);
