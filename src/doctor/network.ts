@@ -33,7 +33,10 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   const isThere = (wish: string) => searched.some(({ name, address }) => name === wish || address === wish);
   const missing = configured.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
   const findings = missing.map((name) =>
-    fail(`discovery.interfaces names ${name}, which this machine does not have now`, "Correct it in the config"),
+    fail(
+      `discovery.interfaces names ${name}, which has no IPv4 address now`,
+      "Connect it, or correct it in the config",
+    ),
   );
   const names = namesOf(searched);
   if (names.length > 0) return [...findings, interfacesLine(names, await exam.probes(), configured.length > 0)];

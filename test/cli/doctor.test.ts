@@ -52,7 +52,7 @@ describe("the network", () => {
   test("one interface is fine, a wished one that is gone is not, and none says what always works", async () => {
     expect(await lines(interfacesAsked(examined()))).toEqual(["ok    one interface, wlan0: discovery asks it"]);
     expect(await lines(interfacesAsked(examined({ wished: ["eth9"] })))).toContain(
-      "FAIL  discovery.interfaces names eth9, which this machine does not have now. Correct it in the config",
+      "FAIL  discovery.interfaces names eth9, which has no IPv4 address now. Connect it, or correct it in the config",
     );
     expect((await lines(interfacesAsked(examined({ interfaces: [] }))))[0]).toMatch(
       /^FAIL {2}no interface.*IPv4.*zapd add/,
@@ -237,6 +237,17 @@ describe("the table of checks", () => {
     const exam = { ...examined({ met: met as DaemonFound, answers }), config: async () => found };
     expect((await lines(daemonRuns(exam))).slice(1)).toEqual(["warn  another"]);
     expect(await lines(brokerAnswers(exam))).toEqual([expect.stringContaining("nothing listens there")]);
+  });
+
+  test("a broker that the daemon does not use yet is not said to be all right", async () => {
+    const config = configOf({ mqtt: { url: "mqtt://127.0.0.1:1" } });
+    const exam = {
+      ...examined({ met: { state: "running", status } as DaemonFound }),
+      config: async () => ({ config, warnings: [], modeWarnings: [], broken: null }),
+    };
+    expect(await lines(brokerAnswers(exam))).toEqual([
+      "warn  mqtt.url changed in the config, and the daemon does not use it yet. zapd config reload",
+    ]);
   });
 
   test("a check that hangs or throws is a remark, and holds nobody up", async () => {
