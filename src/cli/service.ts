@@ -1,7 +1,7 @@
 /** `zapd service`: installs the daemon as a service of the system, started at login. */
-import { statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
-import { dirname, isAbsolute, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
 import { configPath, homeFolder, stateFolder } from "../config/paths.ts";
 import { currentRuntime } from "../runtime/runtime.ts";
@@ -109,7 +109,14 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
 /** Whether the program was put where it is after the daemon had started, which binds its socket then. */
 function isProgramNewer({ program: { words }, socket }: PlatformHost): boolean {
   const files = words.slice(0, words.indexOf("serve")).filter(isAbsolute);
-  return tryOr(() => files.some((file) => statSync(file).ctimeMs > statSync(socket).ctimeMs), false);
+  const isNewer = (file: string) => statSync(file).ctimeMs > statSync(socket).ctimeMs;
+  return tryOr(() => files.flatMap(partsOf).some(isNewer), false);
+}
+
+/** A script and all that lies beside it: an upgraded clone has other modules, and mostly the same src/main.ts. */
+function partsOf(file: string): readonly string[] {
+  if (!file.endsWith(".ts")) return [file];
+  return readdirSync(dirname(file), { recursive: true, encoding: "utf8" }).map((name) => join(dirname(file), name));
 }
 
 const npmCacheWarning =

@@ -146,6 +146,25 @@ describe("the command", () => {
     expect(told).toContain("was restarted with its new program and running");
   });
 
+  test("a clone that was upgraded is a new program, though its first file is the old one", async () => {
+    const module = join(home, "src/devices/device.ts");
+    mkdirSync(dirname(module), { recursive: true });
+    program = join(home, "src/main.ts");
+    for (const path of [program, module]) writeFileSync(path, "old");
+    answers = (line) => active(line) ?? (line.includes("FragmentPath") ? { out: unit() } : undefined);
+    await sleep(20);
+    writeFileSync(join(home, "zapd.sock"), "");
+    await service("linux", "install");
+    await service("linux", "status");
+    expect(told).not.toContain("It runs another zapd");
+    await sleep(20);
+    writeFileSync(module, "new");
+    await service("linux", "status");
+    expect(told).toContain("It runs another zapd");
+    await service("linux", "install");
+    expect(ran).toContain("systemctl --user restart zapd.service");
+  });
+
   test("refuses while a daemon runs by hand, and over a unit that somebody else wrote; nothing is changed", async () => {
     await expect(service("linux", "install")).rejects.toThrow("started by hand is running already");
     daemon = false;
