@@ -2,6 +2,8 @@
 import { exits } from "../api/errors.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
+import { columnsOf } from "./print.ts";
+import { isRedrawn } from "./progress.ts";
 import { cleanUpAtSignal } from "./signals.ts";
 
 /** Whether stdin is a terminal, where a person can answer. */
@@ -22,7 +24,7 @@ export async function readHidden(what: string, signal?: AbortSignal): Promise<st
   return readTypedLine(stdin, () => `${what}: `, { hidden: true, signal });
 }
 
-/** Reads a line typed on a terminal. The prompt is redrawn every second. Rejects when the signal aborts. */
+/** Reads a line typed on a terminal. The prompt is redrawn every second where it can be. Rejects when the signal aborts. */
 export function readLine(prompt: () => string, signal: AbortSignal): Promise<string> {
   return readTypedLine(process.stdin, prompt, { hidden: false, signal });
 }
@@ -45,6 +47,13 @@ interface TypingOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** The text; where it takes more than `width` columns, its end, where the typing is. */
+function endOf(text: string, width: number): string {
+  const characters = [...text];
+  while (columnsOf(characters.join("")) > width) characters.shift();
+  return characters.join("");
+}
+
 async function readTypedLine(
   stdin: NodeJS.ReadStream,
   prompt: () => string,
@@ -52,7 +61,11 @@ async function readTypedLine(
 ): Promise<string> {
   let typed: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const draw = () => void stderr().write(hidden ? prompt() : `\r${prompt()}${typed.join("")}\x1b[K`);
+  const stream = stderr();
+  const redrawn = !hidden && isRedrawn(stream);
+  // Some terminals break the line when its last column is used.
+  const drawn = () => `\r${endOf(prompt() + typed.join(""), (stream.columns || 80) - 1)}\x1b[K`;
+  const draw = () => void stream.write(redrawn ? drawn() : prompt());
   const onData = (bytes: Buffer) => {
     for (const character of bytes.toString("utf8")) {
       if (character === keys.cancel) {
@@ -63,7 +76,7 @@ async function readTypedLine(
       else if (keys.erase.test(character)) typed.pop();
       else if (character >= " ") typed.push(character);
     }
-    if (!hidden) draw();
+    if (redrawn) draw();
   };
   const onAbort = () => reject(signal?.reason);
   const onGone = () => reject(new CommandError("the terminal is gone", exits.failed));
@@ -76,8 +89,8 @@ async function readTypedLine(
   };
   // A caller with a `signal` handles the others itself; without, a terminal would be left that shows nothing typed.
   const stopListening = signal ? undefined : cleanUpAtSignal(showTyping);
-  // Before the prompt, so that keys typed at once are not echoed.
-  stdin.setRawMode(true);
+  // Before the prompt, so that keys typed at once are not echoed. What is not redrawn, the terminal itself echoes and erases.
+  if (hidden || redrawn) stdin.setRawMode(true);
   stdin.on("data", onData);
   stdin.on("end", onGone);
   stdin.on("error", onGone);
@@ -86,7 +99,7 @@ async function readTypedLine(
   // The last read paused it, and it does not resume by itself.
   stdin.resume();
   signal?.addEventListener("abort", onAbort, { once: true });
-  const timer = hidden ? undefined : setInterval(draw, drawEveryMs);
+  const timer = redrawn ? setInterval(draw, drawEveryMs) : undefined;
   try {
     if (signal?.aborted) throw signal.reason;
     draw();
@@ -100,6 +113,6 @@ async function readTypedLine(
     stdin.off("error", onGone);
     showTyping();
     stdin.pause();
-    stderr().write("\n");
+    stream.write("\n");
   }
 }

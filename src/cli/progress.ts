@@ -18,8 +18,13 @@ export interface Progress {
 
 const silent: Progress = { show() {}, keep() {}, clear() {} };
 
+/** Whether a line can be drawn over the one before it. */
+export function isRedrawn(stream: NodeJS.WriteStream): boolean {
+  return stream.isTTY === true && process.env["TERM"] !== "dumb";
+}
+
 export function progressOn(stream: NodeJS.WriteStream): Progress {
-  if (stream.isTTY !== true || process.env["TERM"] === "dumb") return silent;
+  if (!isRedrawn(stream)) return silent;
   // Some terminals break the line when its last column is used.
   const put = (text: string, end: string) =>
     void stream.write(`\r${cut(text, (stream.columns || 80) - 1)}\x1b[K${end}`);

@@ -4,7 +4,7 @@ import { type AskingHouse, AskingSet, openAskingHouse } from "../support/asking-
 import { zapdWords } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { runZapd } from "./program.ts";
-import { InTerminal, noJobs } from "./terminal.ts";
+import { InTerminal, noJobs, plain } from "./terminal.ts";
 
 const program = zapdWords();
 let house: AskingHouse;
@@ -77,6 +77,30 @@ test("a code: asked for with its shape and the time that is left; a wrong one ma
   expect(screen.lines().at(-1)).toBe(`paired with ${name}`);
   expect(screen.text).not.toContain("Warning");
   expect([set.typed, await access()]).toEqual([[...wrong, "271828"], "full"]);
+});
+
+test("a code: a narrow terminal is not overrun, and what is typed stays in sight", async () => {
+  const screen = new InTerminal([...program, "pair", name], { ...options(), columns: 40 });
+  await screen.shows(/Code \(\d+ s\): \x1b\[K/);
+  screen.type("2718");
+  await screen.shows(/Code \(\d+ s\): 2718\x1b/);
+  screen.type("28\r");
+  expect(await screen.ended).toBe(0);
+  const drawn = screen.text.split(/[\r\n]+/).filter((line) => line.includes("Code ("));
+  expect(drawn.filter((line) => plain(line).length > 39)).toEqual([]);
+});
+
+test("a code: a dumb terminal is asked once, and echoes and erases what is typed itself", async () => {
+  const screen = new InTerminal([...program, "pair", name], { ...options(), env: { ...environment(), TERM: "dumb" } });
+  await screen.shows("Code (60 s): ");
+  await Bun.sleep(1_200);
+  screen.type("314159\n");
+  await screen.shows("That was a different code. Code (");
+  screen.type("27182\x7f28\n");
+  expect(await screen.ended).toBe(0);
+  expect(screen.text).not.toContain("\x1b");
+  expect(screen.text.match(/Code \(/g)).toHaveLength(2);
+  expect(set.typed).toEqual(["314159", "271828"]);
 });
 
 test("a code: Ctrl-C takes it from the screen of the set, and so do SIGHUP and the end of the terminal", async () => {
