@@ -50,6 +50,25 @@ test("keys with an unknown token, or at the plain port of a set with tokens, hav
   expect(set.received.prompts).toEqual([]);
 });
 
+/** The first message after a connection with this query. */
+async function firstAnswer({ host, ports }: SamsungSimulator, query: string) {
+  const socket = new WebSocket(`ws://${host}:${ports.plain}/api/v2/channels/samsung.remote.control?${query}`);
+  const { promise, resolve } = Promise.withResolvers<string>();
+  socket.onmessage = ({ data }) => resolve(String(data));
+  const text = await promise;
+  socket.close();
+  return JSON.parse(text) as { event: string; data?: { token?: string; clients: object[] } };
+}
+
+test("a token that is empty, or None as python samsungtvws writes it, is none: the set prompts, and gives one", async () => {
+  const set = await plugIn({ tokens: [], traits: { tokensInPlain: true } });
+  for (const token of ["", "None"]) {
+    const { event, data } = await firstAnswer(set, `name=Y2xpZW50&token=${token}`);
+    expect([token, event, set.state.tokens.includes(data?.token ?? "")]).toEqual([token, "ms.channel.connect", true]);
+  }
+  expect(set.received.prompts).toEqual(["allowed", "allowed"]);
+});
+
 test("npm samsung-tv-remote drives a set of 2016, which prompts once", async () => {
   const set = await plugIn({ year: 2016, traits: { keyMs: 0 } });
   expect(set.ports.secure).toBeNull();

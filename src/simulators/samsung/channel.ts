@@ -40,8 +40,10 @@ export class Channel {
   open(): void {
     const { options, tokens, received } = this.#model;
     const { traits, asks } = options;
-    const token = this.#request.query.get("token");
-    pushCapped(received.tokens, token);
+    const given = this.#request.query.get("token");
+    pushCapped(received.tokens, given);
+    // Clients without a token send these as well (NickWaterton/samsung-tv-ws-api#3).
+    const token = given === "" || given === "None" ? null : given;
     if (traits.socketWakes) setTimeout(() => this.#wake(), traits.socketWakesMs);
     if (traits.silent) return;
     if (traits.knowsNoKeys === "from the start") return this.#send({ event: "ms.error", data: {} });
