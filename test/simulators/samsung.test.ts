@@ -69,6 +69,16 @@ test("a token that is empty, or None as python samsungtvws writes it, is none: t
   expect(set.received.prompts).toEqual(["allowed", "allowed"]);
 });
 
+test("a client that connects finds itself among the clients, by its name and token as it gave them", async () => {
+  const set = await plugIn({ tokens: ["12345678"], traits: { tokensInPlain: true } });
+  const clientFor = async (query: string) => (await firstAnswer(set, query)).data?.clients[0];
+  expect(await clientFor("name=Y2xpZW50&token=12345678")).toMatchObject({
+    attributes: { name: "Y2xpZW50", token: "12345678" },
+    deviceName: "Y2xpZW50",
+  });
+  expect(await clientFor("")).toMatchObject({ attributes: { name: null }, deviceName: "Smart Device" });
+});
+
 test("npm samsung-tv-remote drives a set of 2016, which prompts once", async () => {
   const set = await plugIn({ year: 2016, traits: { keyMs: 0 } });
   expect(set.ports.secure).toBeNull();

@@ -114,10 +114,13 @@ export class Channel {
     this.#isAdmitted = true;
     const token = grant ?? (traits.newTokens ? this.#model.newToken() : null);
     const tokenField = token === null || !traits.tokens ? {} : { token: traits.numericToken ? Number(token) : token };
+    const { query } = this.#request;
+    const name = query.get("name");
+    // What the client gave is repeated, as it gave it (home-assistant/core#67127).
     const client = {
-      attributes: { name: this.#request.query.get("name") },
+      attributes: { name, token: query.get("token") ?? undefined },
       connectTime: Date.now(),
-      deviceName: "",
+      deviceName: name ?? "Smart Device",
       id: "1",
       isHost: false,
     };
