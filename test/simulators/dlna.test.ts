@@ -69,6 +69,35 @@ describe("differences of the programs", () => {
 });
 
 test.each(["kodi", "gmediarender", "rygel", "tv"] as const)(
+  "%s lists Play while it is paused, also to its subscribers, by which other clients resume it",
+  async (stack) => {
+    const set = await plugIn(stack);
+    const told: string[] = [];
+    const subscriber = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        told.push(/CurrentTransportActions val=&quot;(.*?)&quot;/.exec(await request.text())?.[1] ?? "none");
+        return new Response();
+      },
+    });
+    const uri = { CurrentURI: "http://192.0.2.1/film.mp4", CurrentURIMetaData: "&lt;x/&gt;" };
+    for (const [action, args] of [
+      ["SetAVTransportURI", uri],
+      ["Play", { Speed: 1 }],
+      ["Pause", {}],
+    ] as const)
+      expect([action, await outcome(transport(set, action, args))]).toEqual([action, 200]);
+    const headers = { nt: "upnp:event", callback: `<http://127.0.0.1:${subscriber.port}/>` };
+    await fetch(`http://${set.host}:${set.port}/upnp/event/AVTransport`, { method: "SUBSCRIBE", headers });
+    await until("it is told", () => told.length === 1);
+    expect(told[0]).toMatch(/^play,/i);
+    expect((await transport(set, "GetCurrentTransportActions")).value("Actions")).toBe(told[0] ?? "");
+    await subscriber.stop(true);
+  },
+);
+
+test.each(["kodi", "gmediarender", "rygel", "tv"] as const)(
   "%s describes what its actions take and return, by which other clients call them",
   async (stack) => {
     const set = await plugIn(stack);

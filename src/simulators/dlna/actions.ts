@@ -25,7 +25,7 @@ export function performAction(model: Model, service: ServiceName, action: string
 
 function transport(model: Model, action: string, args: Args): Result {
   const { stack, media } = model;
-  const isIdle = model.transport === "STOPPED" || model.transport === "NO_MEDIA_PRESENT";
+  const isIdle = isIdleNow(model);
   switch (action) {
     case "SetAVTransportURI":
       return load(model, args["CurrentURI"] ?? "", args["CurrentURIMetaData"] ?? "");
@@ -37,7 +37,7 @@ function transport(model: Model, action: string, args: Args): Result {
     case "GetPositionInfo":
       return positionInfo(model);
     case "GetCurrentTransportActions":
-      return { Actions: ACTIONS[stack.actions](isIdle) };
+      return { Actions: possibleActions(model) };
     case "Play":
       if (media === null) return stack.playNothing === 200 ? {} : stack.playNothing;
       if (args["Speed"] !== "1") return 717;
@@ -61,11 +61,21 @@ function transport(model: Model, action: string, args: Args): Result {
   }
 }
 
-const ACTIONS = {
-  all: () => "Play,Pause,Stop,Seek,Next,Previous",
-  capitals: (isIdle: boolean) => (isIdle ? "PLAY" : "PAUSE,STOP,SEEK"),
-  vendor: (isIdle: boolean) => (isIdle ? "" : "Pause,Stop,Seek,X_DLNA_SeekTime,X_DLNA_PS=-1\\,1/2\\,2"),
-} as const;
+const isIdleNow = ({ transport }: Model) => transport === "STOPPED" || transport === "NO_MEDIA_PRESENT";
+
+/** The actions that are possible now, as the program lists them. Clients resume one that lists Play. */
+export function possibleActions(model: Model): string {
+  const isIdle = isIdleNow(model);
+  const running = `${model.transport === "PAUSED_PLAYBACK" ? "Play" : "Pause"},Stop,Seek`;
+  switch (model.stack.actions) {
+    case "all":
+      return "Play,Pause,Stop,Seek,Next,Previous";
+    case "capitals":
+      return isIdle ? "PLAY" : running.toUpperCase();
+    case "vendor":
+      return isIdle ? "" : `${running},X_DLNA_SeekTime,X_DLNA_PS=-1\\,1/2\\,2`;
+  }
+}
 
 function load(model: Model, uri: string, metadata: string): Result {
   const { stack } = model;

@@ -3,6 +3,7 @@ import { connect } from "node:net";
 import { element, tag } from "../bench/documents.ts";
 import type { HttpResponse, Request } from "../bench/http.ts";
 import { uuidOf } from "../bench/identity.ts";
+import { possibleActions } from "./actions.ts";
 import { eventedBy, pathsOf, SERVICES, type ServiceName, SINK } from "./documents.ts";
 import type { Model } from "./model.ts";
 
@@ -91,7 +92,11 @@ export class Subscribers {
     const kind = service === "AVTransport" ? "AVT" : "RCS";
     const values =
       service === "AVTransport"
-        ? [value("TransportState", transport), value("AVTransportURI", this.#model.media?.uri ?? "")]
+        ? [
+            value("TransportState", transport),
+            value("AVTransportURI", this.#model.media?.uri ?? ""),
+            value("CurrentTransportActions", possibleActions(this.#model)),
+          ]
         : [
             value("Mute", muted ? "1" : "0", master),
             value("Volume", String(stack.hidesVolume && muted ? 0 : volume), master),
