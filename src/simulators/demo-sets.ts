@@ -132,10 +132,13 @@ export async function startSet(
   return set;
 }
 
-/** Requests media as a player does, from the address of the set, but only from this machine. What is served is not used. */
+/**
+ * Requests media as a player does, from the address of the set, but only from this machine, so no name is looked up: a public one
+ * may begin with 127. What is served is not used.
+ */
 function requestMedia(url: string, host: string): void {
-  const { protocol, hostname } = URL.parse(url) ?? {};
-  if (protocol !== "http:" || !hostname?.startsWith("127.")) return;
+  const { protocol, hostname = "" } = URL.parse(url) ?? {};
+  if (protocol !== "http:" || !net.isIPv4(hostname) || !hostname.startsWith("127.")) return;
   const request = http.get(url, { localAddress: host, agent: false, timeout: 10_000 }, (response) => response.resume());
   request.on("timeout", () => request.destroy());
   // A set that cannot read the media shows nothing of it here.

@@ -1,9 +1,11 @@
 /** What all sets share: ports with faults, discovery, sleep. */
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+import http from "node:http";
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { startSet } from "../../src/simulators/demo-sets.ts";
 import { denoFlags } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { listen, plugInRoku } from "../support/sets.ts";
@@ -115,4 +117,24 @@ test.skipIf(process.platform !== "linux")("under Deno, no socket stays of a clie
   } finally {
     sets.kill("SIGKILL");
   }
+});
+
+test("a set of the demo requests media from an address of this machine, and looks up no name that begins like one", async () => {
+  using get = spyOn(http, "get");
+  const urls = ["http://127.0.0.1.zapd.invalid:9/film.mp4", "http://127.0.0.1:9/film.mp4", "http://192.0.2.1/film.mp4"];
+  const simulator = { start: async () => {}, stop: async () => {} };
+  await startSet(
+    {
+      name: "Terrace",
+      model: "DLNA speaker",
+      access: "full access",
+      async make({ onEvent }) {
+        for (const url of urls) onEvent({ text: "plays", url });
+        return { simulator, parts: [] };
+      },
+    },
+    "127.0.0.2",
+    () => {},
+  );
+  expect(get.mock.calls.map(([url]) => url)).toEqual(["http://127.0.0.1:9/film.mp4"]);
 });
