@@ -100,9 +100,10 @@ export function readPlayback(text: string, active: string | null | undefined): P
   return {
     status,
     position_ms: foreign ? null : milliseconds(childText(player, "position")),
+    // Of what is live it may be 0: it is not known.
     duration_ms: foreign
       ? null
-      : (milliseconds(childText(player, "duration")) ?? milliseconds(childText(player, "runtime"))),
+      : milliseconds(childText(player, "duration")) || milliseconds(childText(player, "runtime")) || null,
     live: live === null ? null : live === "true",
     title: null,
   };

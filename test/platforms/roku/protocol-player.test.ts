@@ -58,6 +58,20 @@ describe("playback", () => {
       "12",
       { position_ms: 5, duration_ms: 9, live: true },
     ],
+    [
+      "with a duration of 0, as of what is live: it is not known",
+      "play",
+      "<position>5 ms</position><duration>0 ms</duration>",
+      "12",
+      { position_ms: 5, duration_ms: null },
+    ],
+    [
+      "with a duration of 0 and a runtime",
+      "play",
+      "<position>5 ms</position><duration>0 ms</duration><runtime>9 ms</runtime>",
+      "12",
+      { position_ms: 5, duration_ms: 9 },
+    ],
     ["that has ended is told in its app", "close", "", "12", { status: "stopped", position_ms: null }],
     ["that has ended is forgotten at home", "close", "", null, null],
   ])("%s", (_what, state, said, shown, told) => {
