@@ -152,7 +152,6 @@ async function follow(frozen: AbortSignal): Promise<void> {
     });
   });
   let delayMs = firstReconnectDelayMs;
-  let wantsHistory = true;
   while (!frozen.aborted) {
     let because = noAnswer;
     try {
@@ -176,13 +175,10 @@ async function follow(frozen: AbortSignal): Promise<void> {
           receiveEvent(line);
           sendToTabs({ say: "event", event: line });
         }
-        const isWholeSnapshot = line.type === "snapshot" && line.last;
         // A stream that goes on is up to date at once; one that begins with a snapshot is after its last part.
         if (line.type === "snapshot" ? line.last : resumes) setConnectionForAllTabs("live");
-        if (wantsHistory && isWholeSnapshot) {
-          wantsHistory = false;
-          void readHistory(line.id).catch(() => {});
-        }
+        // The events before it were not followed.
+        if (line.type === "snapshot" && line.last) void readHistory(line.id).catch(() => {});
       }
     } catch (error) {
       // Any failure is retried, and shown meanwhile.

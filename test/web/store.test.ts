@@ -6,6 +6,7 @@ import { CallError, noAnswer } from "../../src/web/calls.ts";
 import {
   addHistory,
   applyEvent,
+  applySnapshot,
   attempt,
   command,
   connection,
@@ -205,6 +206,30 @@ test("a snapshot that breaks off is begun anew, and the page is live with the la
     await until("it is live", () => connection.value === "live");
     expect(ids()).toEqual(["tv 1", "tv 2"]);
   } finally {
+    document.dispatchEvent(new Event("freeze"));
+    fetching.mockRestore();
+    Reflect.deleteProperty(globalThis, "document");
+  }
+});
+
+test("what happened while the page did not follow is in its activity, as often as it begins with the whole again", async () => {
+  const document = Object.assign(new EventTarget(), { baseURI: "http://127.0.0.1/", hidden: false });
+  Object.assign(globalThis, { document });
+  applySnapshot({ devices: [], events: [], connection: "live" });
+  let boot = 0;
+  const fetching = spyOn(globalThis, "fetch").mockImplementation((async (address: string) => {
+    const isHistory = address.includes("since=oldest");
+    if (!isHistory) boot++;
+    const event = isHistory ? { type: "action.finished" } : { type: "snapshot", part: 1, last: true, devices: [] };
+    const line = JSON.stringify({ id: `${boot}.7`, at: "2026-11-22T21:00:00.000Z", ...event });
+    return new Response(`${line}\n`, { headers: { "content-type": "application/x-ndjson" } });
+  }) as unknown as typeof fetch);
+  try {
+    startStream();
+    for (const past of ["1.7", "2.7"])
+      await until(`${past} is there`, () => events.value.some(({ id }) => id === past));
+  } finally {
+    document.dispatchEvent(new Event("freeze"));
     fetching.mockRestore();
     Reflect.deleteProperty(globalThis, "document");
   }
