@@ -247,6 +247,11 @@ async function readHistory(untilId: string): Promise<void> {
   sendToTabs({ say: "history", past });
 }
 
+/** What names the start of the daemon that is followed: another one after a restart. */
+export function currentBoot(): string | undefined {
+  return lastId?.split(".")[0];
+}
+
 /** The number in an event id, which is `<boot>.<number>`. */
 function numberOf(id: string): number {
   return Number(id.split(".")[1]);

@@ -3,6 +3,7 @@ import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { call, type Failure, failureOf, send } from "../calls.ts";
 import { connection, events, lostBecause } from "../store.ts";
+import { currentBoot } from "../stream.ts";
 import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Notice } from "../ui/notice.tsx";
@@ -24,8 +25,8 @@ import "./settings.css";
 
 /** Changed settings that need a restart; kept while the page is open, because no answer repeats them. */
 const waiting = signal<readonly string[]>([]);
-/** The daemon process of the last status. */
-let asked = { pid: 0, uptime_s: 0 };
+/** The start of the daemon whose settings were read last. */
+let lastBoot: string | undefined;
 
 export function Settings() {
   const described = useSignal<readonly Setting[]>([]);
@@ -37,10 +38,9 @@ export function Settings() {
         described.value = settingsIn((await (await send("openapi.json")).json()) as Document);
       config.value = await call("readConfig");
       failure.value = null;
-      const { pid, uptime_s } = await call("status");
-      // The daemon was restarted; the uptime tells that in a container, where the pid is always the same.
-      if (pid !== asked.pid || uptime_s < asked.uptime_s) waiting.value = [];
-      asked = { pid, uptime_s };
+      const boot = currentBoot();
+      if (boot !== lastBoot) waiting.value = [];
+      lastBoot = boot;
     } catch (error) {
       failure.value = failureOf(error);
     }
