@@ -70,14 +70,26 @@ export async function call<Name extends ValueName>(
   return (await readAnswer(response)) as Result<Name>;
 }
 
+/** By how much the clock of the daemon is ahead of the one here, by its last answer. */
+let daemonAheadMs = 0;
+
+/** The time of the clock that the times in answers are from. */
+export function daemonNow(): number {
+  return Date.now() + daemonAheadMs;
+}
+
 /** `fetch` with the client header of the page. Throws a `CallError` if the daemon does not answer. */
 export async function send(address: string, init: RequestInit = {}): Promise<Response> {
   try {
-    return await fetch(address, {
+    const response = await fetch(address, {
       ...init,
       cache: "no-store",
       headers: { ...(init.headers as Record<string, string>), [clientHeader]: "page" },
     });
+    const ahead = Date.parse(response.headers.get("date") ?? "") - Date.now();
+    // The header has whole seconds, and may be on its way for a while.
+    daemonAheadMs = Math.abs(ahead) > 2_000 ? ahead : 0;
+    return response;
   } catch (error) {
     if (init.signal?.aborted) throw error;
     throw new CallError(noAnswer);

@@ -1,13 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
+import { daemonNow } from "../calls.ts";
 
-/** The current time, updated every `everyMs` while `runs` is true and the page is visible. */
+/** The current time at the daemon, updated every `everyMs` while `runs` is true and the page is visible. */
 export function useNow(everyMs: number, runs: boolean): number {
-  const [now, setNow] = useState(Date.now());
+  const [now, setNow] = useState(daemonNow());
   useEffect(() => {
     if (!runs) return;
-    setNow(Date.now());
+    setNow(daemonNow());
     const timer = setInterval(() => {
-      if (!document.hidden) setNow(Date.now());
+      if (!document.hidden) setNow(daemonNow());
     }, everyMs);
     return () => clearInterval(timer);
   }, [everyMs, runs]);

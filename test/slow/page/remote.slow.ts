@@ -247,6 +247,22 @@ describePage("the remote", (visit) => {
     await page.keyboard.press("ArrowLeft");
   }, 60_000);
 
+  test("where the clocks here and at the daemon differ by minutes, what plays is where it is", async () => {
+    await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
+    const { page } = await visit(demo.port(), {
+      at: at("Cinema"),
+      opened: (page) =>
+        void page.evaluateOnNewDocument(() => {
+          const read = Date.now;
+          Date.now = () => read() + 600_000;
+        }),
+    });
+    await until(page, "a position is shown", () => document.querySelector(".playing-times span") !== null);
+    await until(page, "it is of the first minute", () =>
+      /^0:/.test(document.querySelector(".playing-times span")?.textContent ?? ""),
+    );
+  }, 60_000);
+
   test("a position that the mouse moves away and back runs on", async () => {
     await api("POST", "/devices/Cinema/media", { url: "http://192.0.2.1/film.mp4" });
     const { page } = await visit(demo.port(), { at: at("Cinema") });
