@@ -16,7 +16,8 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
   const id = useId();
   /** The field of a secret starts empty, because the API returns only a placeholder. */
   const shown = setting.kind === "secret" ? "" : textOf(value);
-  const draft = useSignal(shown);
+  /** What was typed and is not saved; `null` for nothing. */
+  const draft = useSignal<string | null>(null);
   const {
     isBusy: isSaving,
     failure,
@@ -25,7 +26,8 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
     // After a finger the focus would open the keyboard of the screen.
     const isByKey = document.activeElement?.matches("button:focus-visible");
     await change(wanted);
-    if (setting.kind === "secret") draft.value = "";
+    // Not left to the value: it may be the same, written otherwise.
+    draft.value = null;
     if (!isByKey) return;
     requestAnimationFrame(() => {
       // The button that was pressed goes.
@@ -33,21 +35,21 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
     });
   });
   useEffect(() => {
-    draft.value = shown;
+    draft.value = null;
     failure.value = null;
   }, [shown]);
-  const saveDraft = () => {
-    const wanted = parseDraft(setting, draft.value);
+  const saveDraft = (text: string) => {
+    const wanted = parseDraft(setting, text);
     const message = `${setting.key} must be a whole number`;
     if (wanted === null) failure.value = { code: "config_invalid", message, hint: null, reason: null };
     else save(wanted);
   };
   const edit = (text: string) => {
-    draft.value = text;
+    draft.value = text === shown ? null : text;
     // What was wrong with another value.
     if (text === shown) failure.value = null;
   };
-  const isChanged = draft.value !== shown;
+  const isChanged = draft.value !== null;
   const isDefault = textOf(value) === textOf(setting.defaultValue);
   const problem = failure.value && [failure.value.message, failure.value.hint].filter(Boolean).join(". ");
   const about = `${id}-about${problem ? ` ${id}-problem` : ""}`;
@@ -57,7 +59,7 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
       class={`setting is-${setting.kind}`}
       onSubmit={(event) => {
         event.preventDefault();
-        if (isChanged && !isSaving.value) saveDraft();
+        if (draft.value !== null && !isSaving.value) saveDraft(draft.value);
       }}
     >
       <div class="setting-about">
@@ -107,7 +109,7 @@ export function SettingField({ setting, value, change }: SettingFieldProps) {
             autocapitalize="off"
             spellcheck={false}
             placeholder={placeholderOf(setting, value)}
-            value={draft.value}
+            value={draft.value ?? shown}
             onInput={(event) => edit(event.currentTarget.value)}
             onKeyDown={(event) => {
               if (event.key === "Escape" && isChanged) edit(shown);

@@ -68,6 +68,9 @@ describePage("activity and settings", (visit) => {
     await set(page, "discovery.interval_s", "120");
     await shows(page, "discovery.interval_s was changed");
     expect((await api("GET", "/config")).discovery).toMatchObject({ interval_s: 120 });
+    // Written otherwise, it is the same, and saved.
+    await set(page, "discovery.interval_s", "0120");
+    await saved(page, "discovery.interval_s", "120");
     await pressNamed(page, "Reset discovery.interval_s to its default");
     await saved(page, "discovery.interval_s", "300");
     await (await fieldOf(page, "daemon.cors_enabled")).click();
