@@ -71,6 +71,7 @@ function folder(name: string, contents: () => Promise<readonly Content[]>): Chos
     async read(onProgress) {
       const all = [...(await contents())].sort((one, other) => (one.path < other.path ? -1 : 1));
       if (all.length === 0) throw new PackageError(`${name} is empty: there is nothing to install`);
+      checkCount(all);
       return zipFiles(name, all, onProgress);
     },
   };
@@ -125,9 +126,13 @@ async function contentsOf(entries: readonly FileSystemEntry[], prefix: string): 
     const path = prefix + entry.name;
     if (entry.isDirectory) found.push(...(await contentsOf(await childrenOf(entry), `${path}/`)));
     else found.push({ path, file: () => fileOf(entry) });
-    if (found.length > maxPackageFiles) throw new PackageError(`It contains more than ${maxPackageFiles} files`);
+    checkCount(found);
   }
   return found;
+}
+
+function checkCount({ length }: readonly Content[]): void {
+  if (length > maxPackageFiles) throw new PackageError(`It contains more than ${maxPackageFiles} files`);
 }
 
 /** The entries of a folder; `readEntries` gives at most a hundred per call. */
