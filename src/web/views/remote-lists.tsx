@@ -9,7 +9,7 @@ import { isComposing } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
 import { useTask } from "../ui/task.ts";
-import { includesWords, withheldHint } from "../words.ts";
+import { displayStatusOf, includesWords, withheldHint } from "../words.ts";
 import { Withheld } from "./remote-keys.tsx";
 
 type Input = Result<"listInputs">["inputs"][number];
@@ -43,6 +43,7 @@ export function Apps({ entry, device }: ListProps) {
   }, [id, can, changed, answers]);
   if (!can && why === undefined) return null;
   const shown = entry.state.value?.app?.id;
+  const isOn = answers && ["on", "silent"].includes(displayStatusOf(device, entry.state.value));
   return (
     <section class="remote-list" aria-label="Apps">
       {why !== undefined && apps.value === null && (
@@ -70,7 +71,7 @@ export function Apps({ entry, device }: ListProps) {
                 void command(entry, `opening ${app.name}`, () => call("launchApp", { id, body: { app: app.id } }))
               }
             >
-              <AppIcon id={id} app={app} has={device.capabilities.includes("icons")} />
+              <AppIcon id={id} app={app} has={device.capabilities.includes("icons")} isOn={isOn} />
               <span dir="auto">{app.name}</span>
             </button>
           )}
@@ -86,10 +87,22 @@ export function Apps({ entry, device }: ListProps) {
  */
 const iconLines = [Promise.resolve(), Promise.resolve()];
 
+interface IconProps {
+  readonly id: string;
+  readonly app: App;
+  readonly has: boolean;
+  /** Whether the device is on; an icon that is missing is requested again once it is. */
+  readonly isOn: boolean;
+}
+
 /** The icon of an app, or its first letter if it has none. */
-function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; readonly has: boolean }) {
+function AppIcon({ id, app, has, isOn }: IconProps) {
   const isMissing = useSignal(false);
   const image = useRef<HTMLImageElement>(null);
+  useEffect(() => {
+    // A set that was off had none to give.
+    if (isOn) isMissing.value = false;
+  }, [isOn]);
   useEffect(() => {
     const load = (ended: () => void) => {
       const { current: own } = image;
@@ -101,7 +114,7 @@ function AppIcon({ id, app, has }: { readonly id: string; readonly app: App; rea
     };
     const [line = Promise.resolve()] = iconLines.splice(0, 1);
     iconLines.push(line.then(() => new Promise(load)));
-  }, [has]);
+  }, [has, isMissing.value]);
   if (!has || isMissing.value)
     return (
       <span class="app-letter" aria-hidden="true">

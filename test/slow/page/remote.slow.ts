@@ -558,6 +558,33 @@ describePage("the remote", (visit) => {
     await page.close();
   }, 60_000);
 
+  test("an icon that was not there while the set was off is there once it is on", async () => {
+    let isOff = true;
+    const { page } = await visit(demo.port(), {
+      at: at("Living Room"),
+      async opened(page) {
+        await page.setRequestInterception(true);
+        page.on("request", (request) => {
+          if (isOff && request.url().includes("/icon?")) void request.respond({ status: 204 });
+          else void request.continue();
+        });
+      },
+    });
+    await until(
+      page,
+      "each has a letter",
+      () => document.querySelector(".app-letter") !== null && !document.querySelector(".app img"),
+    );
+    isOff = false;
+    await api("POST", "/devices/Living Room/remote/key", { key: "power-off" });
+    await shows(page, "standby");
+    await api("POST", "/devices/Living Room/remote/key", { key: "power-on" });
+    await until(page, "each has its icon", () => {
+      const icons = [...document.querySelectorAll<HTMLImageElement>(".app img")];
+      return icons.length > 0 && icons.every(({ naturalWidth }) => naturalWidth > 0);
+    });
+  }, 60_000);
+
   test("where the person chose the colours, a key that is pressed is seen to be", async () => {
     const { page } = await visit(demo.port(), { at: at("Living Room") });
     const session = await page.createCDPSession();
