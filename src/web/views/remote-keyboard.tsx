@@ -67,7 +67,10 @@ export function useKeyboard({ entry, askPower, showList }: Listening): void {
       pointed = null;
       if (isHandledByFocus(event)) return;
       // Caps Lock may be on.
-      const name = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+      const letter = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+      // A layout of other letters, as Greek, has Latin ones at the same places.
+      const isForeign = /[^\p{ASCII}\p{Script=Latin}]/u.test(letter) && event.code.startsWith("Key");
+      const name = isForeign ? event.code.slice(3).toLowerCase() : letter;
       const shortcut = shortcuts.find(({ on }) => on.includes(name));
       if (!shortcut) return;
       event.preventDefault();

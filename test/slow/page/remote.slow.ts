@@ -173,6 +173,23 @@ describePage("the remote", (visit) => {
     expect(sent.join(" ")).toMatch(/^literal:a(?: literal:)?b select literal:c$/);
   }, 60_000);
 
+  test("on a layout of other letters than Latin ones a shortcut is where its letter is", async () => {
+    const { page } = await visit(demo.port(), { at: at("Living Room") });
+    await shows(page, "Keyboard on");
+    await listens(page);
+    const session = await page.createCDPSession();
+    const homes = count("Living Room key home");
+    for (const type of ["keyDown", "keyUp"] as const)
+      await session.send("Input.dispatchKeyEvent", {
+        type,
+        key: "р",
+        code: "KeyH",
+        text: type === "keyDown" ? "р" : "",
+      });
+    expect(await quiet("Living Room key home", homes + 1)).toBe(homes + 1);
+    await session.detach();
+  }, 60_000);
+
   test("the space bar presses the key that has the focus once, also where its release clicks", async () => {
     const { page } = await visit(demo.port(), { at: at("Workbench") });
     await page.waitForSelector(".key-up");
