@@ -47,7 +47,7 @@ export function Keys({ entry }: { readonly entry: Entry }) {
   const buttons = (all: readonly KeyFace[], isCross = false) =>
     shown(all).map((face) => <KeyButton key={face.key} entry={entry} face={face} why={why} isInCross={isCross} />);
   const tuner = shown(channels);
-  if (shown(pad).length === 0) return null;
+  if (shown([...pad, ...transport, ...channels]).length === 0) return null;
   // With arrow keys the pad is a cross as on a remote, otherwise a row.
   const hasCross = shown(pad).some(({ key }) => key === "up");
   return (

@@ -232,6 +232,19 @@ describePage("the remote", (visit) => {
     await until(page, "it is closed", () => document.querySelector("dialog") === null);
   }, 60_000);
 
+  test("a player without arrow keys has the keys that it has, and no room is left for the others", async () => {
+    await api("POST", "/devices/Terrace/media", { url: "http://192.0.2.1/nocturne.mp3" });
+    const { page, axeEverywhere } = await visit(demo.port(), { at: at("Terrace") });
+    await shows(page, "nocturne.mp3");
+    await pressFirst(page, ".key-stop");
+    await shows(page, "Nothing is playing");
+    const tops = await page.$$eval(".remote-keys, .remote-keys .key-stop", (all) =>
+      all.map((one) => one.getBoundingClientRect().top),
+    );
+    expect(tops[1]).toBe(tops[0] ?? Number.NaN);
+    expect(await axeEverywhere()).toEqual([]);
+  }, 60_000);
+
   test("the volume follows the set, and the set the slider; what plays runs on, and is moved", async () => {
     const { page } = await visit(demo.port(), { at: at("Cinema") });
     await api("POST", "/devices/Cinema/volume", { level: 37 });
