@@ -41,6 +41,11 @@ export function Apps({ entry, device }: ListProps) {
     // A list that was read stays while the device does not answer.
     if (can && (answers || apps.peek() === null)) read();
   }, [id, can, changed, answers]);
+  const isOn = displayStatusOf(device, entry.state.value) === "on";
+  useEffect(() => {
+    // One that answers in standby may list its apps only while it is on.
+    if (isOn && failure.peek()) read();
+  }, [isOn]);
   if (!can && why === undefined) return null;
   const shown = entry.state.value?.app?.id;
   const isOn = answers && ["on", "silent"].includes(displayStatusOf(device, entry.state.value));

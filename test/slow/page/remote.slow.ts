@@ -1,9 +1,12 @@
 /** The remote in a real browser, against the demo's sets: mouse, finger and keyboard. */
-import { expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { HTTPRequest, Page } from "puppeteer-core";
 import { pressLimits } from "../../../src/api/limits.ts";
+import { createSamsungSimulator, type SamsungSimulator } from "../../../src/simulators/samsung.ts";
 import { pressFirst, pressNamed, shows, still, until } from "../../support/browser.ts";
+import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
 import { until as eventually } from "../../support/http-device.ts";
+import { freeHost } from "../../support/lane.ts";
 import { demoFor, describePage, listens } from "./stage.ts";
 
 describePage("the remote", (visit) => {
@@ -698,4 +701,40 @@ describePage("the remote", (visit) => {
     },
     60_000,
   );
+});
+
+describePage("the apps of a Samsung TV", (visit) => {
+  const sets: SamsungSimulator[] = [];
+  let daemon: TestDaemon;
+  beforeAll(async () => {
+    daemon = await startTestDaemon({ speed: 1 });
+  }, 60_000);
+  afterAll(async () => {
+    await daemon?.dispose();
+    await Promise.all(sets.map((set) => set.stop()));
+  });
+  const api = async (method: string, path: string, body?: unknown) => (await daemon.api(method, path, body)).body.data;
+  async function plugIn(name: string) {
+    const ports = { securePort: 0, plainPort: 0, rendererPort: 0, promptMs: 50, ssdp: false };
+    const set = createSamsungSimulator({ name, host: freeHost(), ...ports });
+    sets.push(set);
+    await set.start();
+    const { secure: port, wake } = set.ports;
+    const own = { host: set.host, port, platform: "samsung", name, ports: { wake } };
+    return { set, id: (await api("POST", "/devices", own)).id as string };
+  }
+
+  test("are there once it is turned on, also where it was opened in standby", async () => {
+    const { id } = await plugIn("Den");
+    await api("POST", `/devices/${id}/pair`);
+    await eventually("it is paired", async () => (await api("GET", `/devices/${id}`)).access === "full");
+    await api("POST", `/devices/${id}/remote/key`, { key: "power-off" });
+    // The browser itself tells of the refusal: it is closed here.
+    await using looked = await visit(daemon.port, { at: `/remote/${id}` });
+    const { page } = looked;
+    await shows(page, "Den is in standby");
+    await pressNamed(page, "Turn on Den");
+    await shows(page, "Netflix");
+    expect(await page.$(".remote-list .refusal")).toBeNull();
+  }, 60_000);
 });
