@@ -48,6 +48,22 @@ export async function deliverTo(delivery: Delivery, upload: PackageUpload, passw
   await sending;
 }
 
+const changedPackage: Failure = {
+  code: "invalid_archive",
+  message: "The package was changed or removed after you chose it",
+  hint: "Choose it again",
+  reason: null,
+};
+
+const isUnreadable = (archive: Blob) =>
+  archive
+    .slice(0, 1)
+    .arrayBuffer()
+    .then(
+      () => false,
+      () => true,
+    );
+
 /** Never rejects. */
 async function sendTo(delivery: Delivery, { archive, params }: PackageUpload, password?: string): Promise<void> {
   const { entry, step, failure, installed } = delivery;
@@ -62,7 +78,10 @@ async function sendTo(delivery: Delivery, { archive, params }: PackageUpload, pa
     installed.value = ((await readAnswer(response)) as Result<"installPackage">).package;
     step.value = "done";
   } catch (error) {
-    failure.value = failureOf(error);
+    const failed = failureOf(error);
+    // Browsers refuse to send a chosen file that has changed since, as if nobody answered.
+    const isUnsent = failed?.code === "no_answer" && (await isUnreadable(archive));
+    failure.value = isUnsent ? changedPackage : failed;
     step.value = "failed";
   }
 }

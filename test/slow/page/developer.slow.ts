@@ -1,6 +1,6 @@
 /** The developer view in a real browser: packages dropped and chosen, consoles read, screens seen, as a person would. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Page } from "puppeteer-core";
 import { createRokuSimulator, type RokuSimulator } from "../../../src/simulators/roku.ts";
@@ -343,6 +343,25 @@ describePage("the developer view", (visitAt) => {
     afterAll(async () => {
       await Promise.all([room?.dispose(), second?.stop()]);
     });
+
+    test("a ZIP that was changed before it is sent with a password is to be chosen again", async () => {
+      const at = (await room.daemon.api("GET", "/devices/second")).body.data.id;
+      // The browser itself tells that it sent nothing: it is closed here.
+      await using looked = await visit(room.daemon.port, at);
+      const { page } = looked;
+      const file = zipFile("built.zip", filesOf(8));
+      await choose(page, "Choose a ZIP", file);
+      await shows(page, "second refused the developer password");
+      zipFile("built.zip", filesOf(9));
+      // Chromium looks at whole seconds.
+      utimesSync(file, new Date(), new Date(Date.now() + 5_000));
+      await write(page, "Developer password of second", "of the second");
+      await page.keyboard.press("Enter");
+      await shows(page, "The package was changed or removed after you chose it");
+      await shows(page, "Choose it again");
+      await choose(page, "Choose a ZIP", file);
+      await shows(page, "second refused the developer password");
+    }, 60_000);
 
     test("one package goes to all of a label; a set that wants its own password is asked for it", async () => {
       const { page, axeEverywhere } = await visit(room.daemon.port, id);
