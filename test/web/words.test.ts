@@ -61,3 +61,18 @@ test("what has happened to a device is told in words, and what only zapd itself 
     "not paired",
   ]);
 });
+
+test("an action of which nothing is named is told in a whole sentence", () => {
+  const told = (action: string, parts: object = {}) =>
+    lineOf({ type: "action.finished", action, ok: true, by: "page", ...parts } as Followed)?.text;
+  expect(["input", "channel", "launch", "stop", "sequence"].map((one) => told(one))).toEqual([
+    "switched its input",
+    "changed the channel",
+    "opened an app",
+    "closed its app",
+    "pressed keys",
+  ]);
+  expect(told("launch", { ok: false })).toBe("failed: opened an app");
+  expect(told("launch", { app: { id: "12", name: "Netflix" } })).toBe("opened Netflix");
+  expect(told("key", { key: "home" })).toBe("pressed home");
+});

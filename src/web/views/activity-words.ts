@@ -149,14 +149,22 @@ const actionWords: Readonly<Record<string, string>> = {
   volume: "set the volume",
   playback: "controlled playback",
   media: "played media",
-  input: "switched to",
-  channel: "switched to",
+  input: "switched its input",
+  channel: "changed the channel",
   notify: "showed a message",
   pair: "was asked to pair",
   cancel_pairing: "cancelled its pairing",
   install: "installed a package",
   reload: "restarted the package",
   remove: "removed the package",
+};
+
+/** The same, where nothing is named. */
+const unnamedWords: Readonly<Record<string, string>> = {
+  key: "pressed a key",
+  sequence: "pressed keys",
+  launch: "opened an app",
+  stop: "closed its app",
 };
 
 function actionText({ action, ok, key, keys, characters, app }: EventOf<"action.finished">): string {
@@ -166,7 +174,7 @@ function actionText({ action, ok, key, keys, characters, app }: EventOf<"action.
   const what = [key ?? keys?.join(" ") ?? app?.name, keys && typed ? `(${typed})` : undefined]
     .filter(Boolean)
     .join(" ");
-  const word = actionWords[action] ?? action;
+  const word = (what === "" ? unnamedWords[action] : undefined) ?? actionWords[action] ?? action;
   return `${ok ? "" : "failed: "}${word}${what === "" ? "" : ` ${what}`}`;
 }
 
