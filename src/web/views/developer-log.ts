@@ -54,15 +54,12 @@ export function useLog(entry: Entry): Log {
   const isLiveDaemon = connection.value === "live";
   const { status } = entry.device.value;
   useEffect(() => {
-    // A restarted daemon numbers its lines anew and sends all that it has.
-    if (!isLiveDaemon) cursor.current = undefined;
-  }, [isLiveDaemon]);
-  useEffect(() => {
     if (!isLiveDaemon || !isVisible || status === "offline") return;
     let isLeft = false;
     let stop = new AbortController();
     const append = (message: LogMessage) => {
-      const isFirst = cursor.current === undefined;
+      // A restarted daemon numbers its lines anew and sends all that it has.
+      const isFirst = epochOf(cursor.current) !== epochOf(message.id);
       cursor.current = message.id;
       if (message.type === "heartbeat") return;
       const before = isFirst ? [] : lines.peek();
@@ -112,6 +109,9 @@ export function useLog(entry: Entry): Log {
     },
   };
 }
+
+/** A cursor is `<epoch>.<number>`. */
+const epochOf = (cursor: string | undefined) => cursor?.split(".")[0];
 
 function cut(text: string): string {
   return text.length > maxCharacters ? `${text.slice(0, maxCharacters)} …` : text;

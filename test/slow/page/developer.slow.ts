@@ -271,6 +271,42 @@ describePage("the developer view", (visitAt) => {
       expect(await page.evaluate(() => document.body.textContent)).not.toContain("Its console is closed");
     }, 60_000);
 
+    test("a console that was cleared stays cleared when the connection to zapd breaks and is back", async () => {
+      const { page } = await visitAt(demo.port(), {
+        at: `/dev/${demo.idOf("Workbench")}`,
+        opened: (opening) =>
+          void opening.evaluateOnNewDocument(() => {
+            const ask = fetch;
+            let line = new AbortController();
+            const cut = () => line.abort();
+            const join = () => {
+              line = new AbortController();
+            };
+            Object.assign(globalThis, { cut, join });
+            globalThis.fetch = (async (address: string, init: RequestInit = {}) =>
+              ask(address, {
+                ...init,
+                signal: AbortSignal.any([line.signal, ...(init.signal ? [init.signal] : [])]),
+              })) as typeof fetch;
+          }),
+      });
+      type Line = { cut(): void; join(): void };
+      const isRunning = () =>
+        document.querySelector(".dev-lines")?.textContent?.includes("Running dev 'Clear'") === true;
+      const files = filesOf(1, { manifest: manifest(1).replace("Hello", "Clear") });
+      await choose(page, "Choose a ZIP", zipFile("clear.zip", files));
+      await until(page, "it runs", isRunning);
+      await pressNamed(page, "Clear");
+      await shows(page, "Cleared.");
+      await page.evaluate(() => (globalThis as unknown as Line).cut());
+      await shows(page, "resumes once zapd is back");
+      await page.evaluate(() => (globalThis as unknown as Line).join());
+      await until(page, "it is live", () => document.querySelector(".dev-console header p")?.textContent === "live");
+      await api("POST", "/devices/Workbench/dev/reload");
+      await until(page, "it runs anew", isRunning);
+      expect((await consoleLines(page)).filter((one) => one.includes("Running dev 'Clear'"))).toHaveLength(1);
+    }, 60_000);
+
     test("a picture that was asked for before a command is followed by one from after it", async () => {
       const { page } = await visit(demo.port(), demo.idOf("Workbench"));
       const pictures = await askForPicture(page);
