@@ -4,7 +4,8 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import type { Result } from "../../api/client.ts";
 import type { App, Device } from "../../api/client-types.ts";
 import { addressOf, call } from "../calls.ts";
-import { command, connection, type Entry, events } from "../store.ts";
+import { attempt, command, connection, type Entry, events } from "../store.ts";
+import { Button } from "../ui/button.tsx";
 import { isComposing } from "../ui/field.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Refusal } from "../ui/refusal.tsx";
@@ -33,9 +34,14 @@ export function Apps({ entry, device }: ListProps) {
   const can = device.capabilities.includes("apps");
   const changed = events.value.find((event) => event.type === "apps.changed" && event.device_id === id)?.id;
   const answers = isReachable(entry);
-  const { failure, run: read } = useTask(async () => {
-    const listed = await call("listApps", { id });
-    apps.value = listed.apps.filter(({ type, installed }) => installed && (type === "app" || type === "dev"));
+  const show = (all: readonly App[]) => {
+    apps.value = all.filter(({ type, installed }) => installed && (type === "app" || type === "dev"));
+  };
+  const { failure, run: read } = useTask(async () => show((await call("listApps", { id })).apps));
+  // The daemon lists what it knows; only this asks the device again.
+  const refresh = useTask(async () => {
+    const refreshed = await attempt(entry, "refreshing its apps", () => call("refreshApps", { id, body: {} }));
+    if (refreshed) show(refreshed.apps);
   });
   useEffect(() => {
     // A list that was read stays while the device does not answer.
@@ -63,6 +69,16 @@ export function Apps({ entry, device }: ListProps) {
           title="Apps"
           isSearch
           items={apps.value}
+          action={
+            <Button
+              label="Refresh the apps"
+              icon="refresh-cw"
+              iconOnly
+              kind="quiet"
+              busy={refresh.isBusy.value}
+              onPress={refresh.run}
+            />
+          }
           wordsOf={(app) => `${app.name} ${app.id}`}
           className="remote-apps"
           row={(app) => (
@@ -249,6 +265,7 @@ function SearchableList<Item>({
   row,
   className,
   isSearch,
+  action,
 }: {
   readonly title: string;
   readonly items: readonly Item[];
@@ -257,6 +274,8 @@ function SearchableList<Item>({
   readonly className: string;
   /** Whether `/` focuses its search field. */
   readonly isSearch?: boolean;
+  /** Beside the search field. */
+  readonly action?: preact.ComponentChildren;
 }) {
   const wanted = useSignal("");
   const list = useRef<HTMLDivElement>(null);
@@ -299,6 +318,7 @@ function SearchableList<Item>({
             />
           </div>
         )}
+        {action}
       </div>
       <div ref={list} class={className}>
         {found.map(row)}

@@ -5,6 +5,7 @@ import { pressLimits } from "../../../src/api/limits.ts";
 import { createSamsungSimulator, type SamsungSimulator } from "../../../src/simulators/samsung.ts";
 import { pressFirst, pressNamed, shows, still, until } from "../../support/browser.ts";
 import { startTestDaemon, type TestDaemon } from "../../support/daemon.ts";
+import { startDaemonWithRoku } from "../../support/daemon-with-roku.ts";
 import { until as eventually } from "../../support/http-device.ts";
 import { freeHost } from "../../support/lane.ts";
 import { demoFor, describePage, listens } from "./stage.ts";
@@ -701,6 +702,25 @@ describePage("the remote", (visit) => {
     },
     60_000,
   );
+});
+
+describePage("the apps of a device", (visit) => {
+  test("are read anew when that is asked for, with one that was installed meanwhile", async () => {
+    const room = await startDaemonWithRoku();
+    try {
+      const { id } = (await room.daemon.api("GET", "/devices/set")).body.data;
+      const { page, axeEverywhere, problems, close } = await visit(room.daemon.port, { at: `/remote/${id}` });
+      await shows(page, "Netflix");
+      room.set.apps = [...room.set.apps, { id: "9999", name: "Newcomer", version: "1.0" }];
+      await pressNamed(page, "Refresh the apps");
+      await shows(page, "Newcomer");
+      await until(page, "it is done", () => document.querySelector(".remote-side [aria-busy]") === null);
+      expect([...(await axeEverywhere()), ...(await problems())]).toEqual([]);
+      await close();
+    } finally {
+      await room.dispose();
+    }
+  }, 60_000);
 });
 
 describePage("the apps of a Samsung TV", (visit) => {
