@@ -5,6 +5,7 @@ import type { Device as View } from "../api/schemas.ts";
 import type { Discovery } from "../discovery/discover.ts";
 import type { Address, Ports } from "../platforms/platform.ts";
 import { Adding } from "./adding.ts";
+import { refreshApps } from "./commands.ts";
 import { Device, type DeviceDependencies } from "./device.ts";
 import { Endpoint } from "./endpoint.ts";
 import { Feed } from "./feed.ts";
@@ -74,7 +75,11 @@ export class Devices {
         if (!record || progress.status !== "paired") return;
         // Where only its secret was lost, its record has not changed.
         this.#changed(recordId);
-        this.deviceOf(record).reappeared();
+        const device = this.deviceOf(record);
+        device.reappeared();
+        // Paired, it may list more apps than before. A list that was never read is read once it is asked for.
+        if (device.catalog.apps(device.preferredEndpoint("apps").id))
+          refreshApps(device, false, this.#stopping.signal, false).catch(() => {});
       },
     };
     deps.leases.connect({

@@ -265,8 +265,9 @@ export class EndpointPairing {
       throw error;
     }
     current.step = undefined;
-    this.#deps.onPairing(this.#endpoint.id, { status: "paired", step });
+    // First: while it is being paired, the device is asked nothing else.
     this.#end(current, new ZapdError("pairing_failed", "has been paired"));
+    this.#deps.onPairing(this.#endpoint.id, { status: "paired", step });
   }
 
   /** A part of the pairing, which ends with it and for the same reason. */

@@ -126,3 +126,11 @@ test("a key that is down is released when the daemon is stopping", async () => {
   expect(await own.stop()).toBe(0);
   await until("it is up", () => taken(set).includes("KEY_RIGHT Release"));
 });
+
+test("once paired, it lists its own apps in place of those that were looked for before", async () => {
+  const { id } = await plugIn("Lists", { year: 2019 });
+  const names = async () => (await succeed(daemon, "listApps", { id })).apps.map(({ name }) => name);
+  expect(await names()).not.toContain("Internet");
+  await succeed(daemon, "pairDevice", { id });
+  await until("it lists them", async () => (await names()).includes("Internet"));
+});
