@@ -40,6 +40,9 @@ async function serve(context: Context): Promise<void> {
     api: { ...createClient(api), installPackage: createClient(upload).installPackage },
     follow: (signal) => createStream({ ...api, resumed: true }, "events", { signal }),
     explain: (error) => explained(error, context),
+    device: context.device,
+    // As for `zapd run`: a scene runs on the devices that it names, whatever $ZAPD_DEVICE says.
+    sceneDevice: context.option("device"),
     // The agent may be in another folder than zapd: a failure then shows where it looked.
     openPackage: (path) => packageAt(resolve(path)),
   });
@@ -104,6 +107,8 @@ function programNow(context: Context) {
     const given = context.option(name);
     if (given !== undefined) args.push(`--${name}`, resolve(given));
   }
+  const device = context.option("device");
+  if (device !== undefined) args.push("--device", device);
   const known = pathsIn(process.env, [...variables, "ZAPD_SOCKET"]);
   if ([execPath, ...args, ...known.flat()].some((one) => /[\x00-\x1f\x7f]/.test(one)))
     throw new CommandError("a path with a control character cannot be written to a config", exits.failed);

@@ -19,7 +19,7 @@ const codeTimeoutMs = 15_000;
  */
 export async function runPaired(tool: Tool, args: unknown, context: ToolContext): Promise<Outcome> {
   const { api, signal, answerTo, canAsk } = context;
-  const id = deviceIn(args);
+  const id = deviceIn(args) ?? context.device;
   const pin = answerTo(question);
   if (typeof pin === "string") {
     try {
@@ -75,7 +75,7 @@ function askCode(message: string): Outcome {
   return { ask: { key: question, message: printable(message), field } };
 }
 
-function deviceIn(args: unknown): string {
+function deviceIn(args: unknown): string | undefined {
   const name = isObject(args) ? args["device"] : undefined;
-  return typeof name === "string" ? name : "default";
+  return typeof name === "string" ? name : undefined;
 }

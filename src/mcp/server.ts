@@ -35,6 +35,9 @@ export interface ServerOptions {
   /** A client of the API for the call of a request. */
   api(request: Request | undefined): Client;
   readonly explain: Explain;
+  /** `default` when left out. */
+  readonly device?: ToolContext["device"];
+  readonly sceneDevice?: ToolContext["sceneDevice"];
   readonly openPackage?: ToolContext["openPackage"];
   /** Reports changed resources; without it there are no subscriptions. */
   readonly changes?: Changes | undefined;
@@ -60,12 +63,20 @@ const anyAnswer = {
   },
 };
 
-export function createServer({ api: clientFor, explain, openPackage, changes }: ServerOptions): Server {
+export function createServer({
+  api: clientFor,
+  explain,
+  device = "default",
+  sceneDevice,
+  openPackage,
+  changes,
+}: ServerOptions): Server {
+  const here = `Here \`device\` is ${device} where it is left out${sceneDevice === undefined ? ", but in run_scene" : ""}`;
   const server = new Server(
     { name: "zapd", title: "zapd: the TVs and players of this house", version },
     {
       capabilities: { tools: {}, resources: { subscribe: changes !== undefined } },
-      instructions,
+      instructions: device === "default" ? instructions : `${instructions}. ${here}`,
       jsonSchemaValidator: anyAnswer,
       cacheHints: {
         "tools/list": { ttlMs: listCacheMs, cacheScope: "private" },
@@ -85,6 +96,8 @@ export function createServer({ api: clientFor, explain, openPackage, changes }: 
     const toolContext: ToolContext = {
       api: clientOf(context),
       signal,
+      device,
+      sceneDevice,
       openPackage,
       answerTo: (question) => answerIn(inputResponses?.[question], question),
       canAsk: canAsk(declared),

@@ -27,6 +27,10 @@ export interface Question {
 export interface ToolContext {
   readonly api: Client;
   readonly signal: AbortSignal;
+  /** The device of a call that names none: its name or id, a group, or `default`. */
+  readonly device: string;
+  /** The device of the steps that name none, in place of the one in the scene. */
+  readonly sceneDevice?: string | undefined;
   /** Opens a ZIP, or zips a folder; absent where the caller's disk is not accessible, as over HTTP. */
   readonly openPackage?: ((path: string) => Promise<Package>) | undefined;
   /** The person's answer to a question; `null` where they declined, `undefined` before the question was asked. */

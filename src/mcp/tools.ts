@@ -40,8 +40,6 @@ const listing = { timeoutMs: 1_500, concurrency: 16 } as const;
 /** Base64 adds a third, and clients take some 10 MB. */
 const maxPictureBytes = 6 * 1024 * 1024;
 
-const idOf = (name: string | undefined) => name ?? "default";
-
 /** A key by its name. Any text passes here: the API checks it, and suggests a key. */
 const Key = (operations.pressKey.body.shape.key as unknown as z.ZodType<string>).meta({
   description: "The name of a key; `keys` of a device lists those that it has",
@@ -69,12 +67,12 @@ interface Command<Answer extends CommandAnswer> {
 
 /** Reads the state, sends the command, and reads the state again until it shows the effect, or the time is over. */
 async function command<Answer extends CommandAnswer>(
-  { api, signal }: ToolContext,
+  { api, signal, device: usual }: ToolContext,
   device: string | undefined,
   waitMs: number,
   { act, shows, describe }: Command<Answer>,
 ): Promise<Done> {
-  const id = idOf(device);
+  const id = device ?? usual;
   const before = await readState(api, id, waitMs, signal);
   const answer = await act(api, { id, signal });
   const isShown = shows?.(answer, before);
@@ -137,8 +135,8 @@ const getState = tool({
   hints: ["readOnly", "idempotent"],
   input: { device },
   output: operations.getState.data.omit({ matched: true }).shape,
-  async run({ device }, { api, signal }) {
-    const data = await api.getState({ id: idOf(device), signal });
+  async run({ device }, { api, signal, device: usual }) {
+    const data = await api.getState({ id: device ?? usual, signal });
     return { data, text: `${printable(data.device.name)} ${stateWords(data.state)}.` };
   },
 });
@@ -170,8 +168,8 @@ const waitFor = tool({
     state: State.nullable().describe("The state at the end; null if the device did not answer"),
     matched: z.boolean().describe("Whether the state matches"),
   },
-  async run({ device, until, timeout_ms }, { api, signal }) {
-    const id = idOf(device);
+  async run({ device, until, timeout_ms }, { api, signal, device: usual }) {
+    const id = device ?? usual;
     const conditions = Object.entries(until).map(([part, word]) => `${part}:${word}`);
     const query = { wait_for: conditions, timeout_ms: String(timeout_ms) };
     const { matched = false, ...waited } = await api.getState({ id, query, signal });
@@ -194,8 +192,8 @@ const listApps = tool({
     apps: z.array(App).describe(`At most ${maxApps}`),
     total: z.int().describe("How many there are in all, including those not listed"),
   },
-  async run({ device, find }, { api, signal }) {
-    const { platform, apps } = await api.listApps({ id: idOf(device), signal });
+  async run({ device, find }, { api, signal, device: usual }) {
+    const { platform, apps } = await api.listApps({ id: device ?? usual, signal });
     const word = find?.toLowerCase() ?? "";
     const all = apps.filter(
       ({ id, name, platform_id, installed }) =>
@@ -325,7 +323,7 @@ const setPower = tool({
     ...readBack,
   },
   async run({ device, on, wait_ms }, context) {
-    const id = idOf(device);
+    const id = device ?? context.device;
     if (meansGroup(id)) return groupPower(context, id, on, wait_ms);
     const { api, signal } = context;
     const before = await readState(api, id, wait_ms, signal);
@@ -482,8 +480,8 @@ const getScreenshot = tool({
     bytes: z.int().describe("Its size"),
     type: z.string().describe("`image/png`, `image/jpeg` or `image/webp`"),
   },
-  async run({ device }, { api, signal }) {
-    const { id } = await api.getDevice({ id: idOf(device), signal });
+  async run({ device }, { api, signal, device: usual }) {
+    const { id } = await api.getDevice({ id: device ?? usual, signal });
     const picture = await api.getScreenshot({ id, signal });
     const { size: bytes, type } = picture;
     if (bytes > maxPictureBytes)
@@ -605,10 +603,10 @@ const devLogs = tool({
     attached: z.boolean().describe("Whether zapd reads the console"),
     left_out: z.int().describe("How many earlier lines are left out"),
   },
-  async run({ device: name, cursor, match, wait_ms }, { api, signal }) {
+  async run({ device: name, cursor, match, wait_ms }, { api, signal, device: usual }) {
     const word = match?.toLowerCase();
     const isWanted = (line: string) => word === undefined || line.toLowerCase().includes(word);
-    const read = await readLines(api, idOf(name), cursor, wait_ms, signal, isWanted);
+    const read = await readLines(api, name ?? usual, cursor, wait_ms, signal, isWanted);
     const lines = read.lines.slice(-maxLogLines);
     const { device, dropped } = read;
     const left_out = read.lines.length - lines.length;
@@ -642,11 +640,12 @@ const runScene = tool({
     devices: z.array(z.unknown()).describe("Each device of the scene, with its state `before` and `after`"),
     ...readBack,
   },
-  async run({ name, steps, device, dry_run, wait_ms }, { api, signal }) {
+  async run({ name, steps, device: given, dry_run, wait_ms }, { api, signal, sceneDevice }) {
     if ((name === undefined) === (steps === undefined))
       throw new ZapdError("invalid_payload", "run_scene needs either name or steps", {
         hint: `The scenes of the house: ${(await api.listScenes({ signal })).scenes.map((one) => one.name).join(", ") || "none yet"}`,
       });
+    const device = given ?? sceneDevice;
     const run = (isDry: boolean) => {
       const how = { ...(device !== undefined && { device }), dry_run: isDry };
       if (name !== undefined) return api.runScene({ scene: name, body: how, signal });
