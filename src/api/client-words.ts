@@ -37,7 +37,10 @@ export function positionAt(
 }
 
 function appPart(state: State): string {
-  const shown = state.app?.name ?? (state.power === "on" ? "home" : "");
+  const { app, power, playback } = state;
+  // A file or a channel plays without an app.
+  const isHome = power === "on" && (playback?.status ?? "stopped") === "stopped";
+  const shown = app?.name ?? (isHome ? "home" : "");
   return state.screensaver ? [shown, "screensaver"].filter(Boolean).join(", ") : shown;
 }
 
