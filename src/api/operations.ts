@@ -463,7 +463,7 @@ const own = {
     }),
     data: z.object({
       device,
-      state: State.describe("Read just now"),
+      state: State.describe("Read just now; where a wait ends without a match, as last known (`observed_at`)"),
       matched: z.boolean().optional().describe("Whether the conditions hold; left out without `wait_for`"),
     }),
   },

@@ -161,10 +161,12 @@ export async function wait(context: Context): Promise<number> {
     if (!isOver) continue;
     if (context.json) context.print(called.text);
     if (called.data.matched) return exits.ok;
-    if (!context.json)
-      context.say(
-        `zapd: ${printable(called.data.device.name)} did not reach that state in time\n      ${stateLine(called.data)}`,
-      );
+    const { device, state } = called.data;
+    const name = printable(device.name);
+    // The state may be from before.
+    const isSilent = state.power === "unknown" && device.status !== "online";
+    const now = isSilent ? `${name} does not answer` : stateLine(called.data);
+    if (!context.json) context.say(`zapd: ${name} did not reach that state in time\n      ${now}`);
     return exitTimedOut;
   }
 }
