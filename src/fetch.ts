@@ -26,12 +26,12 @@ async function start(): Promise<Zapd> {
 export default {
   /** Seconds, for Bun's server: waits and pairings take up to 60, and an event stream is silent for 15. */
   idleTimeout: 75,
-  async fetch(request: Request): Promise<Response> {
+  async fetch(request: Request, server?: Parameters<Zapd["fetch"]>[1]): Promise<Response> {
     // After a failure, such as a wrong setting, the next request starts it again.
     zapd ??= start().catch((error: unknown) => {
       zapd = undefined;
       throw error;
     });
-    return (await zapd).fetch(request);
+    return (await zapd).fetch(request, server);
   },
 };

@@ -72,13 +72,19 @@ export interface ZapdOptions {
   readonly trusted?: boolean;
 }
 
+/** The server that calls a handler, where it has a limit for silent connections and can change it for one. */
+interface LimitingServer {
+  timeout?(request: Request, seconds: number): void;
+}
+
 /** zapd without a listener: the handler with its registry, discovery and platforms. */
 export interface Zapd {
   /**
    * Answers one request, as `fetch` handlers do. Without a `call` the request counts as one over loopback TCP: the guard
-   * applies, and a request without a `Host` is refused.
+   * applies, and a request without a `Host` is refused. The server whose handler it is may be given instead: its limit for
+   * silent connections is then lifted where an answer may take longer.
    */
-  fetch(request: Request, call?: Call): Response | Promise<Response>;
+  fetch(request: Request, call?: Call | LimitingServer): Response | Promise<Response>;
   /**
    * Calls zapd from the program that embeds it: `zapd.request("/v1/devices")`. A path needs no host. The guard still checks
    * a `Host` or an `Origin` that is present.
@@ -272,7 +278,9 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
     registry,
     fetch(request, given) {
       // As a handler of a server or of Hono's `mount` it is given an object of theirs instead of a call.
-      const call = isCall(given) ? given : { listener: "tcp" as const, ownProgram: trusted, withoutIdleLimit() {} };
+      const call = isCall(given)
+        ? given
+        : { listener: "tcp" as const, ownProgram: trusted, withoutIdleLimit: () => given?.timeout?.(request, 0) };
       return app.fetch(...mounted(prefix, request, call));
     },
     async request(input, init) {
@@ -305,8 +313,8 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   };
 }
 
-function isCall(given: Call | undefined): given is Call {
-  return typeof given?.withoutIdleLimit === "function";
+function isCall(given: Call | LimitingServer | undefined): given is Call {
+  return typeof (given as Partial<Call> | undefined)?.withoutIdleLimit === "function";
 }
 
 /**

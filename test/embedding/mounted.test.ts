@@ -82,6 +82,23 @@ test("the guard stays on, and it answers, where a server hands its handler an ob
   }
 });
 
+test("what takes longer than the idle limit of the server that hands itself on is answered", async () => {
+  // Bun looks for idle connections every 4 s. It spares those whose request had a body.
+  const limits = { hostname: "127.0.0.1", port: 0, idleTimeout: 1 };
+  const below = new Hono<{ Bindings: Bun.Server<undefined> }>().all("/tv/*", (c) => one.fetch(c.req.raw, c.env));
+  const servers = [
+    Bun.serve({ ...limits, fetch: (request, server) => one.fetch(request, server) }),
+    Bun.serve({ ...limits, fetch: below.fetch }),
+  ];
+  const query = { wait_for: "app:none-of-them", timeout_ms: "5000" };
+  const answers = await Promise.allSettled(
+    servers.map(({ port }) => createClient({ url: `http://127.0.0.1:${port}/tv/v1` }).getState({ id: "Den", query })),
+  );
+  await Promise.all(servers.map((server) => server.stop(true)));
+  const done = { status: "fulfilled", value: { matched: false } };
+  expect(answers).toMatchObject([done, done]);
+});
+
 test("a Request made without a Host passes by request() alone, whoever hands it on", async () => {
   const bare = () => new Request("http://zapd/v1/health");
   expect(bare().headers.has("host")).toBe(false);
