@@ -120,8 +120,9 @@ function onlyReads({ req }: Context<Env>): boolean {
 
 function forbidden(origin: string | undefined, what: string): ZapdError {
   const page = origin === undefined ? "another site" : JSON.stringify(origin.slice(0, 256));
+  const unnamed = ". Its pictures need the attribute crossorigin: without it a browser does not say whose they are";
   return new ZapdError("forbidden_origin", `A page of ${page} may not ${what}`, {
-    hint: "To allow a page of yours, set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins",
+    hint: `To allow a page of yours, set daemon.cors_enabled to true and list its exact origin in daemon.cors_allowed_origins${origin === undefined ? unnamed : ""}`,
   });
 }
 

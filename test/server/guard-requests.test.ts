@@ -231,6 +231,19 @@ test("T1 an upgrade from a foreign page is refused; from others it is an ordinar
   }
 });
 
+test("T31 a picture of a listed page is refused without its Origin, with how it is sent, and shown with it", async () => {
+  const picture = "/v1/devices/set/apps/netflix/icon";
+  const image = [good, "Sec-Fetch-Site: cross-site", "Sec-Fetch-Dest: image"];
+  const plain = await call("GET", picture, [...image, "Sec-Fetch-Mode: no-cors"]);
+  expect(refusal(plain)).toBe("403 forbidden_origin");
+  expect(JSON.parse(plain.body).error.hint).toEndWith(
+    "in daemon.cors_allowed_origins. Its pictures need the attribute crossorigin: without it a browser does not say whose they are",
+  );
+  const told = await call("GET", picture, [...image, "Sec-Fetch-Mode: cors", "Origin: http://app.test:3000"]);
+  expect(told.headers.get("access-control-allow-origin")).toBe("http://app.test:3000");
+  expect(told.status).not.toBe(403);
+});
+
 test("T5 zapd's own calls that a device sends back are refused", async () => {
   const reached = await room.requestsDuring(async () => {
     for (const marker of ["zapd-call: 1", "Zapd-Call:", "ZAPD-CALL: no"])
