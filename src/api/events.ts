@@ -13,7 +13,7 @@ export const snapshotReasons = ["start", "restarted", "too_old", "lagged"] as co
 const causes = ["push", "poll", "command"] as const;
 export const callers = ["http", "cli", "page", "mcp", "mqtt"] as const;
 export type Caller = (typeof callers)[number];
-/** What `zapd doctor` is called in place of `cli`: what it reads is no use of a device. */
+/** As whom `zapd doctor` and an agent's list of devices call, in place of `cli` and `mcp`: what they read is no use of a device. */
 export const doctorCaller = "doctor";
 
 const at = z.iso.datetime().describe("When it happened");

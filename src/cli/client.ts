@@ -136,7 +136,7 @@ export async function sendRequest(context: Context, request: Request, upload = f
   const { method, url, headers, signal } = request;
   const body = upload ? request.body : await request.text();
   const path = url.slice("http://zapd".length);
-  const allHeaders = { ...Object.fromEntries(headers), [clientHeader]: context.caller };
+  const allHeaders = { [clientHeader]: context.caller, ...Object.fromEntries(headers) };
   const call = { method, path, headers: allHeaders, signal, ...(body && { body }) };
   const socket = context.socket();
   try {

@@ -1,6 +1,7 @@
 /** `zapd mcp`: the tools for agents over stdio, the token for HTTP, and the entry in the config of an MCP client. */
 import { resolve } from "node:path";
 import { type ClientOptions, createClient, createStream } from "../api/client.ts";
+import { insideClient } from "../api/client-inside.ts";
 import { exits, type Failure } from "../api/errors.ts";
 import { homeFolder } from "../config/paths.ts";
 import { systemClock } from "../system/sleep.ts";
@@ -37,6 +38,7 @@ async function serve(context: Context): Promise<void> {
   const api = findingOthers(context, apiOf(context));
   const upload = apiOf(context, true);
   await serveOverStdio({
+    looking: createClient(insideClient("doctor", api.fetch)),
     api: { ...createClient(api), installPackage: createClient(upload).installPackage },
     follow: (signal) => createStream({ ...api, resumed: true }, "events", { signal }),
     explain: (error) => explained(error, context),

@@ -45,6 +45,7 @@ export function createMcp({ state, fetch }: McpOptions) {
   const client = insideClient("mcp", fetch);
   const changes = new ResourceChanges((signal) => createStream({ ...client, resumed: true }, "events", { signal }));
   const options = {
+    looking: createClient(insideClient("doctor", fetch)),
     api: (request: Request | undefined) =>
       createClient({ ...client, lease: request?.headers.get(leaseHeader) ?? undefined }),
     explain: explainInside,

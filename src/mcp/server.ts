@@ -34,6 +34,7 @@ export type Explain = (error: unknown) => Promise<Failure>;
 export interface ServerOptions {
   /** A client of the API for the call of a request. */
   api(request: Request | undefined): Client;
+  readonly looking: ToolContext["looking"];
   readonly explain: Explain;
   /** `default` when left out. */
   readonly device?: ToolContext["device"];
@@ -65,6 +66,7 @@ const anyAnswer = {
 
 export function createServer({
   api: clientFor,
+  looking,
   explain,
   device = "default",
   sceneDevice,
@@ -95,6 +97,7 @@ export function createServer({
       {}) as RequestMeta;
     const toolContext: ToolContext = {
       api: clientOf(context),
+      looking,
       signal,
       device,
       sceneDevice,

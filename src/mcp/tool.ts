@@ -26,6 +26,8 @@ export interface Question {
 /** The context of a call. */
 export interface ToolContext {
   readonly api: Client;
+  /** What this client reads is no use of a device: nobody has asked for that one. */
+  readonly looking: Client;
   readonly signal: AbortSignal;
   /** The device of a call that names none: its name or id, a group, or `default`. */
   readonly device: string;

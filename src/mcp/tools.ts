@@ -106,14 +106,14 @@ const listDevices = tool({
       .array(Device.extend({ state: State.nullable() }))
       .describe("Each as in the API, with its `state`, read just now"),
   },
-  async run({ label }, { api, signal }) {
+  async run({ label }, { api, looking, signal }) {
     const isWanted = ({ labels = [] }: Device) => label === undefined || labels.includes(label);
     const listed = (await api.listDevices({ signal })).filter(isWanted);
     const states = new Map<string, State | null>();
     const waiting = listed.filter(({ capabilities, power }) => capabilities.includes("state") && !isPowerOff(power));
     const worker = async () => {
       for (let next = waiting.shift(); next; next = waiting.shift())
-        states.set(next.id, await readState(api, next.id, listing.timeoutMs, signal));
+        states.set(next.id, await readState(looking, next.id, listing.timeoutMs, signal));
     };
     await Promise.all(Array.from({ length: listing.concurrency }, worker));
     // Reading the states has also updated the entries.

@@ -95,6 +95,7 @@ test("each has an input and an output schema with descriptions", () => {
 
 const callingWith = (api: Client): ToolContext => ({
   api,
+  looking: api,
   signal: new AbortController().signal,
   device: "default",
   canAsk: false,

@@ -7,6 +7,7 @@ import { until } from "../blackbox/checked.ts";
 import { runZapd } from "../cli/program.ts";
 import type { TestDaemon } from "../support/daemon.ts";
 import { freeHost } from "../support/lane.ts";
+import { connect } from "../support/mcp-clients.ts";
 import { slowTest } from "../support/whole.ts";
 import type { WiredRoku } from "../support/wired-roku.ts";
 import { codeOf, deviceOf, editRegistry, houseForFile, press, quick, startHouse, warningsOf } from "./rogue-house.ts";
@@ -147,7 +148,7 @@ slowTest(
 
 test("T30 the mark that a device was used is permanent, and written once; what zapd asks by itself does not set it", async () => {
   const mqtt = { url: "mqtt://127.0.0.1:1", home_assistant: true };
-  const daemon = await house({ config: { ...quick.config, mqtt } });
+  const daemon = await house({ config: { ...quick.config, mqtt, mcp: { http: true } } });
   const { fake } = await roku({ name: "Den" });
   await listed(daemon, { Den: { fake } });
   const { id } = await named(daemon, fake.serial);
@@ -160,6 +161,15 @@ test("T30 the mark that a device was used is permanent, and written once; what z
   expect((await daemon.api("GET", "/doctor")).body.data.checks).toContainEqual(
     expect.objectContaining({ id: `device:${id}`, status: "ok" }),
   );
+  // An agent's list has the state of every device.
+  await fetch(`http://127.0.0.1:${daemon.port}/mcp`, { method: "POST", body: "{}" });
+  const token = readFileSync(join(daemon.stateFolder, "mcp.token"), "utf8").trim();
+  for (const edition of ["the second edition over HTTP", "the second edition over stdio"] as const) {
+    const agent = await connect(edition, { daemon, token });
+    const { devices } = (await agent.call("list_devices")).structuredContent;
+    await agent.close();
+    expect(devices).toMatchObject([{ id, used: false, state: { power: "on" } }]);
+  }
   expect((await named(daemon, fake.serial)).used).toBe(false);
   expect((await daemon.api("GET", `/devices/${id}/state`)).status).toBe(200);
   expect((await named(daemon, fake.serial)).used).toBe(true);
