@@ -22,7 +22,10 @@ const defaultUrl = "http://127.0.0.1:7272/v1";
 export interface ClientOptions {
   /** The base URL of the API; `http://127.0.0.1:7272/v1` by default. */
   readonly url?: string;
-  /** Replaces the global `fetch`, for example to call the control socket. */
+  /**
+   * Replaces the global `fetch`, for example to call the control socket. Node's own fails a call that is not answered within
+   * five minutes, such as a long scene: give one with a dispatcher that waits longer, or ask for the stream of the scene.
+   */
   readonly fetch?: (request: Request) => Response | Promise<Response>;
   /** The lease token for every call that has none of its own. */
   readonly lease?: string | undefined;
