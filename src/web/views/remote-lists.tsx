@@ -47,14 +47,13 @@ export function Apps({ entry, device }: ListProps) {
     // A list that was read stays while the device does not answer.
     if (can && (answers || apps.peek() === null)) read();
   }, [id, can, changed, answers]);
-  const isOn = displayStatusOf(device, entry.state.value) === "on";
+  const isOn = answers && ["on", "silent"].includes(displayStatusOf(device, entry.state.value));
   useEffect(() => {
     // One that answers in standby may list its apps only while it is on.
     if (isOn && failure.peek()) read();
   }, [isOn]);
   if (!can && why === undefined) return null;
   const shown = entry.state.value?.app?.id;
-  const isOn = answers && ["on", "silent"].includes(displayStatusOf(device, entry.state.value));
   return (
     <section class="remote-list" aria-label="Apps">
       {why !== undefined && apps.value === null && (
