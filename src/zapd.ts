@@ -277,11 +277,12 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
   return {
     registry,
     fetch(request, given) {
+      const answer = (call: Call) => app.fetch(...mounted(prefix, request, call));
+      if (isCall(given)) return answer(given);
       // As a handler of a server or of Hono's `mount` it is given an object of theirs instead of a call.
-      const call = isCall(given)
-        ? given
-        : { listener: "tcp" as const, ownProgram: trusted, withoutIdleLimit: () => given?.timeout?.(request, 0) };
-      return app.fetch(...mounted(prefix, request, call));
+      const ask = (withoutIdleLimit: Call["withoutIdleLimit"]) =>
+        answer({ listener: "tcp", ownProgram: trusted, withoutIdleLimit });
+      return typeof given?.timeout === "function" ? liftingLimit(given, request, ask) : ask(() => {});
     },
     async request(input, init) {
       const request =
@@ -311,6 +312,26 @@ export async function createZapd(options: ZapdOptions): Promise<Zapd> {
       await Promise.all([catalog.settled(), credentials.settled(), leases.settled()]);
     },
   };
+}
+
+/** The limit that a connection has again after an answer that may take longer; that of its server is not known. */
+const idleSecondsAfter = 75;
+
+/** Lifts the limit of a server while an answer takes longer. The limit belongs to the connection, not to the request. */
+async function liftingLimit(
+  server: LimitingServer,
+  request: Request,
+  ask: (lift: Call["withoutIdleLimit"]) => Response | Promise<Response>,
+): Promise<Response> {
+  let lifted: Parameters<Call["withoutIdleLimit"]>[0] | undefined;
+  const response = await ask((until) => {
+    lifted = until;
+    server.timeout?.(request, 0);
+  });
+  if (lifted === "answered") server.timeout?.(request, idleSecondsAfter);
+  // The end of a stream is not reported, so its connection is not used again.
+  if (lifted === "ended") response.headers.set("connection", "close");
+  return response;
 }
 
 function isCall(given: Call | LimitingServer | undefined): given is Call {

@@ -49,7 +49,7 @@ interface TypingOptions {
 
 /** The text; where it takes more than `width` columns, its end, where the typing is. */
 function endOf(text: string, width: number): string {
-  const characters = [...text];
+  const characters = [...text].slice(-width);
   while (columnsOf(characters.join("")) > width) characters.shift();
   return characters.join("");
 }

@@ -1,5 +1,5 @@
 /** `zapd service`: installs the daemon as a service of the system, started at login. */
-import { readdirSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, type Stats, statSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { exits, systemCode } from "../api/errors.ts";
@@ -109,14 +109,17 @@ async function install(manager: Manager, context: Context, platformHost: Platfor
 /** Whether the program was put where it is after the daemon had started, which binds its socket then. */
 function isProgramNewer({ program: { words }, socket }: PlatformHost): boolean {
   const files = words.slice(0, words.indexOf("serve")).filter(isAbsolute);
-  const isNewer = (file: string) => statSync(file).ctimeMs > statSync(socket).ctimeMs;
-  return tryOr(() => files.flatMap(partsOf).some(isNewer), false);
+  const changed = (file: string) => [statSync(file), ...partsOf(file)].map(({ ctimeMs }) => ctimeMs);
+  return tryOr(() => Math.max(...files.flatMap(changed)) > statSync(socket).ctimeMs, false);
 }
 
-/** A script and all that lies beside it: an upgraded clone has other modules, and mostly the same src/main.ts. */
-function partsOf(file: string): readonly string[] {
-  if (!file.endsWith(".ts")) return [file];
-  return readdirSync(dirname(file), { recursive: true, encoding: "utf8" }).map((name) => join(dirname(file), name));
+/** What lies beside a script: an upgraded clone has other modules, and mostly the same src/main.ts. */
+function partsOf(file: string): readonly Stats[] {
+  if (!file.endsWith(".ts")) return [];
+  const folder = dirname(file);
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  // An editor's own link may lead nowhere.
+  return names.filter((name) => /\.tsx?$/.test(name)).map((name) => lstatSync(join(folder, name)));
 }
 
 const npmCacheWarning =

@@ -18,6 +18,9 @@ const stepEveryMs = 120;
 /** A volume level that does not change for this long is final. */
 const stableMs = 1_000;
 
+/** A device of ten levels rounds by this much. */
+const mostRounded = 5;
+
 type Volume = PlatformState["volume"];
 
 const volumeParts = ["volume"] as const;
@@ -74,7 +77,8 @@ export function setVolume(
       // Where a step leads is not known.
       const isStepOnly = wanted === null && muted === undefined;
       const shown = await readBack();
-      const isRounded = control.rounds && step && wanted !== null && wanted !== from && shown?.level === from;
+      const isNear = from !== null && wanted !== null && wanted !== from && Math.abs(wanted - from) <= mostRounded;
+      const isRounded = control.rounds && step && isNear && shown?.level === from;
       if (isRounded) {
         await press(control, Math.sign(step), signal);
         wanted = null;

@@ -17,6 +17,8 @@ import { ScanWindow } from "./window.ts";
 const graceMs = 2_000;
 /** The least time between two scans for a missing device. */
 const backgroundScanIntervalMs = 30_000;
+/** The least time from one scan to the next for a further network that has come up. */
+const networkRestMs = 10_000;
 /** A scan that began within this time need not ask again for a caller that joins it. */
 const justBegunMs = 250;
 /**
@@ -163,9 +165,11 @@ export class Discovery<D> {
     const tick = () => {
       const { interval_s, interfaces } = this.#deps.config();
       const asked = this.#asked;
-      const isThere = ({ address }: Interface) => asked?.has(address) !== false;
-      const isNew = this.#scans.size === 0 && !this.#interfaces(interfaces).every(isThere);
-      if (interval_s > 0 && (isNew || performance.now() - scannedAt >= interval_s * 1_000)) {
+      const restMs = performance.now() - scannedAt;
+      // Those of containers and tunnels come and go.
+      const mayBeNew = this.#scans.size === 0 && (asked?.size === 0 || restMs >= networkRestMs);
+      const isNew = () => this.#interfaces(interfaces).some(({ address }) => asked?.has(address) === false);
+      if (interval_s > 0 && (restMs >= interval_s * 1_000 || (mayBeNew && isNew()))) {
         scannedAt = performance.now();
         void this.#background();
       }

@@ -10,7 +10,12 @@ export async function brokerAnswers(exam: Examination): Promise<Finding[]> {
   const daemon = await exam.daemon();
   const mqtt = daemon.state === "running" ? daemon.status.mqtt : undefined;
   if (daemon.state === "running" && mqtt?.url !== config.mqtt.url)
-    return [warn("mqtt.url changed in the config, and the daemon does not use it yet", "zapd config reload")];
+    return [
+      warn(
+        `the daemon does not use ${config.mqtt.url} yet`,
+        "If it still does not in a few seconds: zapd config reload",
+      ),
+    ];
   if (mqtt?.state === "stopped") return [fail(mqtt.problem ?? "MQTT has stopped", mqtt.hint ?? undefined)];
   const [{ examineBroker }, { BusError }] = await Promise.all([import("../mqtt/examine.ts"), import("../mqtt/bus.ts")]);
   try {

@@ -1,4 +1,5 @@
 /** Checks of the network: the searched interfaces, multicast, firewalls, containers; and the clock. */
+import { isIP } from "node:net";
 import { textOf } from "../api/errors.ts";
 import { resolveHost, splitHost } from "../discovery/hosts.ts";
 import { sleep } from "../system/sleep.ts";
@@ -34,7 +35,7 @@ export async function interfacesAsked(exam: Examination): Promise<Finding[]> {
   const missing = configured.filter((wish) => !wish.startsWith("127.") && !isThere(wish));
   const findings = missing.map((name) =>
     fail(
-      `discovery.interfaces names ${name}, which has no IPv4 address now`,
+      `discovery.interfaces names ${name}, which ${isIP(name) ? "this machine does not have" : "has no IPv4 address"} now`,
       "Connect it, or correct it in the config",
     ),
   );

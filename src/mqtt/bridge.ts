@@ -323,6 +323,7 @@ export class Bridge {
 
   #removed(id: string): void {
     this.#devices.delete(id);
+    this.#homeAssistant.forget(id);
     for (const topic of [this.#topics.device(id), this.#topics.state(id)]) this.#retained.set(topic, null);
     // The broker may have one of an earlier run of this daemon, which has not published it again yet.
     for (const topic of this.#homeAssistant.topicsFor(id)) this.#retained.clearUnread(topic);

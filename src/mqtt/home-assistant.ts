@@ -140,7 +140,9 @@ export class HomeAssistant {
       can("apps") && zapd.listApps({ id }).then(({ apps }) => apps, nothing),
       can("inputs") && this.#inputsOf(device, zapd),
     ]);
-    const { level, muted } = this.#volumes.get(id) ?? unknownVolume;
+    const volume = this.#volumes.get(id) ?? unknownVolume;
+    const { level, muted } = volume;
+    if (device.status !== "online") this.#volumes.set(id, { ...volume, onSince: null });
     const at = address();
     // Home Assistant fetches the artwork itself. Where the broker is on another machine, Home Assistant probably is too, and
     // cannot reach our loopback address.
@@ -189,11 +191,18 @@ export class HomeAssistant {
     return inputs;
   }
 
+  /** The device was removed. */
+  forget(deviceId: string): void {
+    this.#inputs.delete(deviceId);
+    this.#volumes.delete(deviceId);
+  }
+
   /**
    * Takes a state of a device, and gives whether its payload may be another by now: it shows its volume, has not for a minute, or
    * answers again and is to be asked for what it did not tell.
    */
   stateChanged({ id, status }: Device, state: State | null): boolean {
+    if (!this.#options.settings.home_assistant) return false;
     const isOver = (since: number | null) => since !== null && performance.now() - since >= askAgainMs;
     const before = this.#volumes.get(id) ?? unknownVolume;
     const { power = "off", volume = null } = state ?? {};

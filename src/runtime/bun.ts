@@ -10,6 +10,7 @@ const bodySeconds = idleSeconds + 5;
 const maxRequestBodySize = 8 * 1024 ** 3;
 
 export const runtime: Runtime = {
+  readsRest: false,
   burstBufferBytes: 4 * 1024 * 1024,
   isListening: (socket) =>
     Bun.connect({ unix: socket, socket: { open: (one) => void one.end(), data() {}, error() {} } }).then(

@@ -84,6 +84,8 @@ function overSocket(request: Request): Request {
 }
 
 export const runtime: Runtime = {
+  // Under Node this is the runtime, too.
+  readsRest: "Deno" in globalThis,
   // Keeps the kernel's default: Deno allocates twice this for each datagram, and frees it late.
   burstBufferBytes: 4 * 1024,
   isListening: (socket) =>

@@ -51,6 +51,8 @@ export interface Runtime {
   optimizeForLoad(): void;
   /** Frees unused memory now, where the runtime would let it grow: stops everything else for some milliseconds. */
   collectGarbage(): void;
+  /** Whether its server reads on by itself what is left of a body, without an end and after the answer. */
+  readonly readsRest: boolean;
   /** The receive buffer of a datagram socket that must not lose a burst, in bytes. */
   readonly burstBufferBytes: number;
 }

@@ -194,6 +194,11 @@ test("a set that offers no keys: what Cast can do goes on, and every other comma
   expect(joined.withheld).toEqual([{ capability: "power_off", hint }]);
   expect([joined.keys.includes("volume-up"), joined.keys.includes("up")]).toEqual([true, false]);
   await succeed(daemon, "splitDevice", { id: id("Loft"), body: { platform: "cast" } });
+  // The half that was found first has the id.
+  const remote = (await succeed(daemon, "listDevices")).find(
+    (one) => one.platform === "androidtv" && one.host === loft.host,
+  );
+  ids.set("Loft", remote?.id ?? "");
   expect((await refusal("volume-up")).hint).toEqual(hint);
   const alone = await device("Loft");
   expect(alone.withheld).toContainEqual({ capability: "keys", hint });

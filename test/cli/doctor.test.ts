@@ -246,7 +246,7 @@ describe("the table of checks", () => {
       config: async () => ({ config, warnings: [], modeWarnings: [], broken: null }),
     };
     expect(await lines(brokerAnswers(exam))).toEqual([
-      "warn  mqtt.url changed in the config, and the daemon does not use it yet. zapd config reload",
+      "warn  the daemon does not use mqtt://127.0.0.1:1 yet. If it still does not in a few seconds: zapd config reload",
     ]);
   });
 

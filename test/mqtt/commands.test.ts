@@ -93,6 +93,7 @@ test.each([
   const bus = Object.assign(new MemoryBroker().client(), { publish });
   const payload = Buffer.from(JSON.stringify({ ...call, args: { device: "Den", owner: "ci", ttl_s: 60 }, lease }));
   new Commands(options).handle({ ...asked, payload }, bus);
+  await until("all is sent", () => sent.length >= expected.length);
   await Bun.sleep(20);
   expect(sent.map(({ method, headers }) => `${method} ${headers.get("zapd-lease") ?? "-"}`)).toEqual([...expected]);
 });

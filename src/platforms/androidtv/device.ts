@@ -90,8 +90,9 @@ export class AndroidTv {
   /** The same, with a TV that is on, and offers a feature. */
   async #reachOn(signal: AbortSignal, feature?: Feature): Promise<RemoteSession> {
     const session = await this.#reach(signal);
-    if (session.state.isOn === false) throw inStandby();
+    // First: a TV that lacks it need not be woken.
     if (feature) requireFeature(session, feature);
+    if (session.state.isOn === false) throw inStandby();
     return session;
   }
 
@@ -220,7 +221,7 @@ export class AndroidTv {
   }
 
   async mute(muted: boolean, signal: AbortSignal): Promise<void> {
-    const session = await this.#reachOn(signal);
+    const session = await this.#reachOn(signal, "key");
     const isSo = () => session.state.volume?.muted === muted;
     // A box whose highest volume is 0 leaves the volume to the TV.
     if (!session.state.volume?.most)

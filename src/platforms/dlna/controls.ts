@@ -73,7 +73,10 @@ export async function controlPlayer(
 async function stopFirst(renderer: Renderer, signal: AbortSignal): Promise<void> {
   await controlPlayer(renderer, "stop", signal);
   const hasStopped = async () => {
-    const status = readStatus(await unlessFault(renderer.query("transport", "GetTransportInfo", signal)));
+    const asked = unlessFault(renderer.query("transport", "GetTransportInfo", signal));
+    // What was sent stays sent, whether it tells or not.
+    const status = await asked.then(readStatus, () => null);
+    signal.throwIfAborted();
     return status !== "playing" && status !== "buffering";
   };
   await until(hasStopped, { timeoutMs: stopTimeoutMs, everyMs: 250, signal });

@@ -178,8 +178,11 @@ describe.concurrent("the pairing request", () => {
     await press(one, "home");
     expect(taken(one.set)).toEqual(["KEY_HOME"]);
   });
+});
 
-  test("is shown over TLS by a TV of 2016 that is reached only so, and gives no token all the same", async () => {
+// One after another: these set the clock that the tests of this file share, or have little time for an answer.
+describe("prompts and deadlines", () => {
+  test("a request is shown over TLS by a TV of 2016 that is reached only so, and gives no token all the same", async () => {
     const asked = { tokens: [], prompt: "wait", host: freeHost(), securePort: 8_002, plainPort: null } as const;
     const one = await line({ year: 2016, traits: { tls: true }, ...asked }, null, 800);
     expect(one.sighting).toMatchObject({ pairing: "none", port: 8_002, facts: { access: "full" } });
@@ -194,10 +197,7 @@ describe.concurrent("the pairing request", () => {
     await press(one, "home");
     expect(taken(one.set)).toEqual(["KEY_HOME"]);
   });
-});
 
-// One after another: these set the clock that the tests of this file share, or have little time for an answer.
-describe("prompts and deadlines", () => {
   test("a prompt ends: nobody answered, or it was never shown", async () => {
     const shown = await pairing({ prompt: "wait", promptEndsMs: 1_500 });
     const begun = await shown.one.begin();
