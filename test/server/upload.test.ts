@@ -146,9 +146,11 @@ test("more than 100 MiB, announced: refused before it is sent", async () => {
   await untouched(async () => {
     const answer = await send(head([multipart, `Content-Length: ${101 * MiB}`]), {
       to: room.daemon.port,
-      toTheEnd: true,
+      // Deno's server says that it ends the connection, and then waits for its caller to do so.
+      toTheEnd: process.env["ZAPD_TEST_RUNTIME"] !== "deno",
     });
-    expect([refusal(answer), answer.headers.get("connection")]).toEqual(["413 payload_too_large", "close"]);
+    expect(refusal(answer)).toBe("413 payload_too_large");
+    expect(answer.headers.get("connection")).toStartWith("close");
   });
 });
 
