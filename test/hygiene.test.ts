@@ -28,8 +28,8 @@ test("nothing starts on import: a process that imports every file ends by itself
       stream.on("data", (bytes: Buffer) => {
         said += bytes.toString();
       });
-    const timer = setTimeout(() => child.kill("SIGKILL"), 15_000);
-    const status = await new Promise((resolve) => child.on("exit", (code, signal) => resolve(signal ?? code)));
+    const timer = setTimeout(() => child.kill("SIGKILL"), 50_000);
+    const status = await new Promise((resolve) => child.on("close", (code, signal) => resolve(signal ?? code)));
     clearTimeout(timer);
     // The runtime keeps a cache of its own in the home folder.
     const left = (await readdir(folder)).filter((name) => name !== ".bun");

@@ -82,8 +82,11 @@ describe("a house of Cast devices", () => {
     const ports = { port: 8_080, tcpPort: 9_090 };
     const kodi = await startSimulator(createKodiSimulator({ name: "Den", host, ...ports, mdns: true, startMs: 5 }));
     await plug({ name: "Den", id: "cd".repeat(16), host, port: 32_200, reportsId: null, ...group });
-    await succeed(daemon, "discoverDevices");
-    await until("both are there", async () => (await listed()).length === 2);
+    await until("both are there", async () => {
+      await succeed(daemon, "discoverDevices");
+      const all = (await listed()).map(({ platforms }) => platforms.join(" ")).toSorted();
+      return all.join() === "cast,kodi cast";
+    });
     const [den, other] = (await listed()).toSorted((one, two) => two.platforms.length - one.platforms.length);
     expect([den?.platforms, other?.platforms]).toEqual([["kodi", "cast"], ["cast"]]);
     expect(other?.port).toBe(32_200);

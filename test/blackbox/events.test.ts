@@ -155,7 +155,10 @@ describe("the stream", () => {
     expect((await install(daemon, "Bench", validPackage)).status).toBe(200);
     expect(await stream.until(({ type }) => type === "apps.changed")).toMatchObject({ added: ["dev"], removed: [] });
     await stream.until(({ type, phase }) => type === "install.progress" && phase === "done");
-    const steps = stream.frames.filter(({ type }) => type === "install.progress");
+    // The first of each phase: a busy machine may tell of one twice.
+    const steps = stream.frames
+      .filter(({ type }) => type === "install.progress")
+      .filter(({ phase }, at, all) => phase !== all[at - 1]?.phase);
     expect(steps.map(({ phase }) => phase)).toEqual(["receiving", "checking", "sending", "done"]);
     const { length: total } = validPackage;
     expect(steps.slice(1).map((step) => [step["bytes"], step["total"]])).toEqual([

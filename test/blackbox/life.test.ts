@@ -31,8 +31,10 @@ test("R17 SIGTERM in the middle of everything: exit 0 within 5 s, an answer for 
   sleeper.wakeMs = 3_600_000;
   await sleeper.sleep();
   const body = { keys: Array.from({ length: 200 }, () => "up"), delay_ms: 100 };
+  const first = daemon.api("POST", at("pressKeys", { id: one.id }), body);
+  await until("the sequence runs", () => busy.commands.length > 0);
   const calls = [
-    daemon.api("POST", at("pressKeys", { id: one.id }), body),
+    first,
     daemon.api("POST", at("pressKeys", { id: one.id }), { keys: ["down", "down"], delay_ms: 0 }),
     daemon.api("GET", at("listApps", { id: two.id })),
     install(daemon, three.id, packageWith("end")),
@@ -60,7 +62,9 @@ test("a host in the config that cannot be resolved is logged once, not with ever
     config: { discovery: { hosts: ["no-such-host.invalid"], timeout_ms: 100 } },
   });
   for (let scans = 0; scans < 3; scans++) await succeed(daemon, "discoverDevices");
-  expect(daemon.log().match(/"level":"warn","message":"discovery.hosts: /g)?.length).toBe(1);
+  const told = () => daemon.log().match(/"level":"warn","message":"discovery.hosts: /g)?.length ?? 0;
+  await until("it is told", () => told() > 0);
+  expect(told()).toBe(1);
 });
 
 test.skipIf(process.platform !== "linux" || usualRuntime === "deno")(

@@ -296,10 +296,13 @@ test("the step that a caller leaves is said to have ended for that, and not for 
   const leavingAt = async (steps: object[], isThere: () => Promise<unknown>) => {
     const leave = new AbortController();
     const body = JSON.stringify({ device: "Den", steps });
+    const before = events.frames.length;
     fetch(`${daemon.url}/run`, { method: "POST", body, signal: leave.signal }).catch(() => {});
     await isThere();
     leave.abort();
-    return (await events.until(({ type }) => type === "scene.step"))["step"];
+    const isStep = (one: (typeof events.frames)[number]) =>
+      one.type === "scene.step" && events.frames.indexOf(one) >= before;
+    return (await events.until(isStep))["step"];
   };
   const message = "The caller disconnected before it was done";
   const within = [{ keys: ["up", "down"], delay_ms: 60_000 }];

@@ -125,8 +125,9 @@ test("a default device that cannot be saved changes nothing, neither the file no
   const before = text(daemon);
   const away = `${daemon.stateFolder}-away`;
   renameSync(daemon.stateFolder, away);
+  // The daemon would make the folder again for its socket.
+  writeFileSync(daemon.stateFolder, "");
   const { status, body } = await daemon.api("PATCH", "/config", { "daemon.default_device": "TV" });
-  // The daemon may have made its socket there again.
   rmSync(daemon.stateFolder, { recursive: true, force: true });
   renameSync(away, daemon.stateFolder);
   expect([status, body.error.code]).toEqual([500, "storage_error"]);

@@ -211,9 +211,11 @@ test.skipIf(inOwnNetwork === null)(
     const asked = new Promise((resolve) => other.once("message", (bytes, from) => resolve(from.port)));
     other.addMembership("224.0.0.251", "127.0.0.1");
     const troubles = [];
-    const window = new ScanWindow(500, new AbortController().signal);
+    const stop = new AbortController();
+    const window = new ScanWindow(20_000, stop.signal);
     const browsing = browseMdns({ types: ["_x._tcp"], interfaces: [${JSON.stringify(lo)}], window, onService() {}, onTrouble: (one) => troubles.push(one) });
     const from = await Promise.race([asked, window.over]);
+    stop.abort();
     await browsing;
     console.log(JSON.stringify({ troubles, from: typeof from }));
     process.exit();`;

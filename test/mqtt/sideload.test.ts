@@ -15,12 +15,15 @@ let underWay = 0;
 let most = 0;
 const device = { id: "d1", name: "Den", capabilities: ["dev"], lease: { owner: "me", until: "", note: null } };
 let shown: object = device;
+/** What an installation waits for, before it takes its 10 ms. */
+let meeting: () => Promise<void> = async () => {};
 
 async function api(request: Request): Promise<Response> {
   if (request.method === "GET") return Response.json({ ok: true, data: shown });
   most = Math.max(most, ++underWay);
   const text = await request.text();
   installed.push({ lease: request.headers.get("zapd-lease"), text });
+  await meeting();
   await new Promise((resolve) => setTimeout(resolve, 10));
   underWay--;
   return Response.json({ ok: true, data: { action: "install" } });
@@ -28,6 +31,7 @@ async function api(request: Request): Promise<Response> {
 
 beforeEach(() => {
   [installed, shown, server.asked, most] = [[], device, 0, 0];
+  meeting = async () => {};
 });
 
 function sideload(): Sideload {
@@ -76,6 +80,12 @@ test("nothing is downloaded for a call that must fail", async () => {
 
 test("two run at a time, and an aborted one does not block the others", async () => {
   const one = sideload();
+  // However long each download takes, the first meets a second.
+  const two = Promise.withResolvers<void>();
+  meeting = () => {
+    if (underWay > 1) two.resolve();
+    return two.promise;
+  };
   const caller = new AbortController();
   const all = Array.from({ length: 5 }, () => one.install(args(), "t", none));
   const gone = one.install(args(), "t", caller.signal).catch(({ message }: Error) => message);

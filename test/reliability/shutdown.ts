@@ -2,6 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
+import { until } from "../support/http-device.ts";
 import { WiredRoku } from "../support/wired-roku.ts";
 
 export interface Ended {
@@ -27,6 +28,7 @@ export async function stopUnderLoad(times: number): Promise<Ended> {
       } else
         for (const [at, tv] of tvs.entries()) await daemon.api("POST", "/devices", { ...tv.address, name: `TV ${at}` });
       const load = new Load(daemon, tvs, interval);
+      await until("some are answered", () => load.answered > 5);
       await Bun.sleep(20 + ((time * 37) % 180));
       const began = performance.now();
       const status = await daemon.stop("SIGTERM");

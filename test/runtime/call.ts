@@ -4,7 +4,7 @@ import { currentRuntime } from "../../src/runtime/runtime.ts";
 const [path = ""] = process.argv.slice(2);
 
 async function call(): Promise<unknown> {
-  const signal = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(2_000)]);
+  const signal = AbortSignal.any([new AbortController().signal, AbortSignal.timeout(10_000)]);
   const response = await currentRuntime().call(path, { method: "GET", path: "/", signal });
   return response.json();
 }

@@ -156,15 +156,19 @@ test("a run waits for one that began before its device was removed and added aga
   const house = await openHouse();
   const scenes = new Scenes(house.folder, house.devices);
   const send = () => Promise.reject(new Error("no command is sent"));
-  const runOne = (ms: number) => {
+  const runOne = (ms: number, signal = neverAborted) => {
     const plan = { name: null, steps: [wait("1", ms)], devices: [house.devices.find("TV")] };
-    return scenes.run(plan, { send, signal: neverAborted }, () => {});
+    return scenes.run(plan, { send, signal }, () => {});
   };
   await house.add("1", { name: "TV" });
-  const first = runOne(1_000);
+  const end = new AbortController();
+  const first = runOne(60_000, end.signal);
   await house.devices.remove(house.devices.find("TV"));
   await house.add("1", { name: "TV" });
-  expect((await runOne(0)).waited_ms).toBeGreaterThan(100);
+  const second = runOne(0);
+  await Bun.sleep(120);
+  end.abort();
+  expect((await second).waited_ms).toBeGreaterThan(100);
   await first;
   // One that runs, and the others that wait for it.
   const all = Array.from({ length: 32 }, (_, at) => runOne(at === 0 ? 200 : 0));

@@ -193,8 +193,11 @@ test("T34 T36 a renderer that calls back without a pause is read twice a second,
   await until("it is read", () => reads() > before);
   expect(reads() - before).toBeLessThanOrEqual(3 + (performance.now() - start) / 500);
   expect(took).toBeLessThan(96);
-  await Bun.sleep(700);
-  const after = reads();
+  let after: number;
+  do {
+    after = reads();
+    await Bun.sleep(700);
+  } while (reads() !== after);
   await flood(isQuick ? 300 : 1_000, "127.0.0.9");
   await flood(isQuick ? 100 : 300, "127.0.0.1", "/0123456789abcdef0123456789abcdef/");
   await Bun.sleep(700);

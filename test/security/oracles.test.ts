@@ -15,7 +15,7 @@ import { WiredRoku } from "../support/wired-roku.ts";
 const vendor = "velvet-otter-31";
 const login = "quiet-heron-77";
 const { daemon, atEnd, startSimulator, startRoku } = await daemonForFile({
-  config: { dev: { vendor_password: vendor }, devices: { request_timeout_ms: 1_000 } },
+  config: { dev: { vendor_password: vendor }, devices: { request_timeout_ms: 5_000 } },
 });
 const kodi = await startSimulator(
   createKodiSimulator({ name: "Cinema", mdns: false, password: login, port: 0, tcpPort: null }),

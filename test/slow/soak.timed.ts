@@ -12,6 +12,7 @@ import { residentMiB } from "../support/resident.ts";
 import { Connection } from "./bench/connection.ts";
 import { percentile } from "./bench/figures.ts";
 import { part } from "./length.ts";
+import { untilQuiet } from "./quiet.ts";
 import { slopeOf } from "./slope.ts";
 
 const minutes = Math.max(0.5, 30 * part);
@@ -21,6 +22,7 @@ const linux = process.platform === "linux";
 
 let daemon: TestDaemon;
 const sets: RokuSimulator[] = [];
+beforeAll(untilQuiet, 200_000);
 beforeAll(async () => {
   daemon = await startTestDaemon({
     config: { daemon: { log_level: "warn" }, devices: { request_timeout_ms: 1_000 }, discovery: { timeout_ms: 500 } },

@@ -172,7 +172,11 @@ export async function startTestDaemon(setup: DaemonSetup = {}): Promise<TestDaem
     if (crashed) throw new Error(`the daemon ended by ${child.signalCode}:\n${said.stderr.slice(-2_000)}`);
   }
   for (let tries = 0; tries < 1_000; tries++) {
-    if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}:\n${said.stderr}`);
+    if (child.exitCode !== null) {
+      // What it said last may come after its end.
+      await exited;
+      throw new Error(`the daemon ended with ${child.exitCode}:\n${said.stderr}`);
+    }
     const up = await fetch(`${url}/health`).then(
       (response) => response.ok,
       () => false,

@@ -7,19 +7,23 @@ const first = 10_000;
 const width = 100;
 
 /** From 0 to 179, another one in each process of this network. */
-export const lane = claim();
+const claimed = claim();
+export const lane = claimed.lane;
+/** Kept: collected, it would free its port. */
+export const laneListener = claimed.listener;
 
 /** The ports of this lane, below the ephemeral ports of the system. */
 export const street = { from: first + lane * width, ports: width - 1 } as const;
 
-function claim(): number {
+function claim() {
   for (let tries = 0; tries < lanes; tries++) {
     const lane = (process.pid + tries) % lanes;
     const port = first + lane * width + width - 1;
     try {
       // It is bound when this returns.
-      Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } }).unref();
-      return lane;
+      const listener = Bun.listen({ hostname: "127.0.0.1", port, socket: { data() {} } });
+      listener.unref();
+      return { lane, listener };
     } catch {
       // Another process has it.
     }

@@ -50,7 +50,7 @@ export function requestOf(
 
 /** Sends pieces as fast as the socket takes them, until the answer is complete or the connection ends. */
 export function send(pieces: Uint8Array | Iterable<Uint8Array>, sending: Sending): Promise<RawAnswer> {
-  const { to, patienceMs = 5_000 } = sending;
+  const { to, patienceMs = 20_000 } = sending;
   return new Promise((resolve, reject) => {
     const start = performance.now();
     const socket = typeof to === "number" ? net.connect(to, "127.0.0.1") : net.connect(to);

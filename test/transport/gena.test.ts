@@ -173,7 +173,7 @@ describe("a subscription", () => {
         return { status: 200, headers: new Map([["sid", "uuid:1"], ["timeout", "Second-1"]]), body: new Uint8Array() };
       };
       await subscribe({ http: { exchangeOnce: alone }, peer: "10.99.0.2", paths: ["/one"], onEvent() {}, onEnd: ended.resolve }, new AbortController().signal);
-      await Promise.race([ended.promise, new Promise((resolve) => later(resolve, 2_000))]);
+      await Promise.race([ended.promise, new Promise((resolve) => later(resolve, 20_000))]);
       console.log(asked.join());
       process.exit();`;
     const [program = "", ...words] = inOwnNetwork ?? [];

@@ -279,13 +279,19 @@ describe("a connection", () => {
   });
 
   test("that brings data while it is idle is closed", async () => {
-    const device = await startHttpDevice(() => ({ answer: answer(200), later: "HTTP/1.1 200 OK\r\n\r\n" }));
-    devices.push(device);
-    const connection = await HttpConnection.open(device.address, never);
+    const sockets: net.Socket[] = [];
+    const server = net.createServer((socket) => {
+      sockets.push(socket);
+      socket.on("data", () => socket.write(answer(200)));
+    });
+    const { port, stop } = await listening(server);
+    const connection = await HttpConnection.open({ host: "127.0.0.1", port }, never);
     await connection.exchange(get("/"), never);
     expect(connection.usable).toBe(true);
+    for (const socket of sockets) socket.write("HTTP/1.1 200 OK\r\n\r\n");
     await until("that has been seen", () => !connection.usable);
-    await until("it is closed", () => device.open === 0);
+    await until("it is closed", () => sockets.every((one) => one.destroyed));
+    await stop();
   });
 
   test("that is reset within a body without a length brings no answer", async () => {

@@ -103,6 +103,18 @@ describePage("the developer view", (visitAt) => {
   describe("at the demo's Workbench", () => {
     const demo = demoFor({ loggedIn: false });
     const { api } = demo;
+    /** The view, once the picture that it takes by itself has been answered. */
+    async function visitPictured() {
+      let answered: Promise<unknown> | undefined;
+      const looked = await visitAt(demo.port(), {
+        at: `/dev/${demo.idOf("Workbench")}`,
+        opened: (page) => {
+          answered = page.waitForResponse((one) => one.url().includes("/screenshot"));
+        },
+      });
+      await answered;
+      return looked;
+    }
 
     test("a ZIP that is chosen runs; its console comes live, is paused, filtered and copied", async () => {
       const { page, axeEverywhere } = await visit(demo.port(), demo.idOf("Workbench"));
@@ -308,7 +320,7 @@ describePage("the developer view", (visitAt) => {
     }, 60_000);
 
     test("a picture that was asked for before a command is followed by one from after it", async () => {
-      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      const { page } = await visitPictured();
       const pictures = await askForPicture(page);
       await api("POST", "/devices/Workbench/remote/key", { key: "home" });
       await Bun.sleep(1_500);
@@ -321,7 +333,7 @@ describePage("the developer view", (visitAt) => {
     }, 60_000);
 
     test("a command of while another tab was shown is followed by a picture once this one is", async () => {
-      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      const { page } = await visitPictured();
       await page.waitForSelector('[aria-labelledby="dev-screen"] header button:not([aria-busy])');
       const pictures = await holdPictures(page);
       const turns = (hidden: boolean) =>
@@ -339,7 +351,7 @@ describePage("the developer view", (visitAt) => {
     }, 60_000);
 
     test("a picture that comes after the view was left is not kept", async () => {
-      const { page } = await visit(demo.port(), demo.idOf("Workbench"));
+      const { page } = await visitPictured();
       const pictures = await askForPicture(page);
       await pressNamed(page, "Back to the house");
       await shows(page, "Bedroom");

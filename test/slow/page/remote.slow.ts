@@ -338,8 +338,9 @@ describePage("the remote", (visit) => {
     await goes(0.2);
     await page.mouse.down();
     await goes(0.6);
+    const answered = page.waitForResponse((response) => response.request() === held[0]);
     await held[0]?.continue();
-    await page.waitForResponse((response) => response.request() === held[0]);
+    await answered;
     await Bun.sleep(300);
     const between = await value();
     await goes(0.8);
@@ -677,8 +678,11 @@ describePage("the remote", (visit) => {
     await page.select('select[aria-label="Device"]', demo.idOf("Workbench"));
     await until(page, "the other one", () => document.title.startsWith("Workbench"));
     await listens(page);
+    const answered = page.waitForResponse((one) => one.url().endsWith("/remote/key"));
     await page.keyboard.press("h");
     await demo.says(/^Workbench +key home$/m);
+    // The browser tells of its requests later than the set.
+    await answered;
     // Chosen by the keyboard, it is chosen on by the next key, which is not for the set.
     const sent: string[] = [];
     page.on("request", (request) => void (request.method() === "POST" && sent.push(request.url())));

@@ -68,6 +68,8 @@ describeBrowser("many tabs", (browser) => {
     await gone?.page.close();
     const since = performance.now();
     await rename("Attic");
+    // Not while all tabs are looked at, which takes its time.
+    await untilTrue("another one follows", () => streams.length > 1);
     await allShow("Attic");
     const next = streams[1];
     expect(next?.url).toMatch(/since=[0-9a-f]+\.\d+$/);
