@@ -3,7 +3,7 @@ import { exits } from "../api/errors.ts";
 import { type Context, stderr } from "./context.ts";
 import { CommandError, UsageError } from "./failure.ts";
 import { columnsOf } from "./print.ts";
-import { isRedrawn } from "./progress.ts";
+import { isRedrawn, redrawnWidth } from "./progress.ts";
 import { cleanUpAtSignal } from "./signals.ts";
 
 /** Whether stdin is a terminal, where a person can answer. */
@@ -63,8 +63,7 @@ async function readTypedLine(
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const stream = stderr();
   const redrawn = !hidden && isRedrawn(stream);
-  // Some terminals break the line when its last column is used.
-  const drawn = () => `\r${endOf(prompt() + typed.join(""), (stream.columns || 80) - 1)}\x1b[K`;
+  const drawn = () => `\r${endOf(prompt() + typed.join(""), redrawnWidth(stream))}\x1b[K`;
   const draw = () => void stream.write(redrawn ? drawn() : prompt());
   const onData = (bytes: Buffer) => {
     for (const character of bytes.toString("utf8")) {

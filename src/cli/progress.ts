@@ -23,11 +23,14 @@ export function isRedrawn(stream: NodeJS.WriteStream): boolean {
   return stream.isTTY === true && process.env["TERM"] !== "dumb";
 }
 
+/** The columns of a line that is drawn over: some terminals break it when its last column is used. */
+export function redrawnWidth(stream: NodeJS.WriteStream): number {
+  return (stream.columns || 80) - 1;
+}
+
 export function progressOn(stream: NodeJS.WriteStream): Progress {
   if (!isRedrawn(stream)) return silent;
-  // Some terminals break the line when its last column is used.
-  const put = (text: string, end: string) =>
-    void stream.write(`\r${cut(text, (stream.columns || 80) - 1)}\x1b[K${end}`);
+  const put = (text: string, end: string) => void stream.write(`\r${cut(text, redrawnWidth(stream))}\x1b[K${end}`);
   let shown = false;
   return {
     show(text) {

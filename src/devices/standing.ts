@@ -115,7 +115,8 @@ function followed(before: Place, { at, answering, hasSecrets }: Observation, now
   if (answers(here) || !at) return here;
   const since = new Date(now).toISOString();
   // Strange hardware at the address that it leaves is not its own.
-  const isDoubted = hasSecrets || (standing.probation?.reason ?? "hardware") !== "hardware";
+  const { probation } = standing;
+  const isDoubted = hasSecrets || (probation !== undefined && probation.reason !== "hardware");
   const moved: Standing = {
     ...standing,
     since,

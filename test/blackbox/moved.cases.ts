@@ -64,11 +64,12 @@ test("the next command searches again, however soon after the first", async () =
 test("many commands at once are each sent once, in their order", async () => {
   const { id, now } = await movedSet();
   const keys = ["up", "down", "left", "right"];
-  const pressed = keys.map(async (key, at) => {
-    // Sent at once, they might come in another order.
-    await Bun.sleep(at * 20);
-    await succeed(daemon, "pressKey", { id, body: { key } });
-  });
+  const pressed: Promise<unknown>[] = [];
+  for (const key of keys) {
+    pressed.push(succeed(daemon, "pressKey", { id, body: { key } }));
+    // Sent at once, they might come in another order: what is answered after a key was sent came after it.
+    await succeed(daemon, "health");
+  }
   await Promise.all(pressed);
   expect(now.commands).toEqual(["/keypress/Up", "/keypress/Down", "/keypress/Left", "/keypress/Right"]);
 });

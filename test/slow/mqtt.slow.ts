@@ -6,7 +6,7 @@ import { createRokuSimulator, type RokuSimulator } from "../../src/simulators/ro
 import { startTestDaemon, type TestDaemon } from "../support/daemon.ts";
 import { until } from "../support/http-device.ts";
 import { type Heard, Mosquitto, noMosquitto } from "../support/mosquitto.ts";
-import { residentMiB } from "../support/resident.ts";
+import { leastResidentMiB, residentMiB } from "../support/resident.ts";
 import { root } from "../support/sources.ts";
 import { some } from "./length.ts";
 
@@ -153,13 +153,7 @@ describe.skipIf(noMosquitto !== null)(`MQTT${noMosquitto === null ? "" : ` (skip
       try {
         await own.api("POST", "/devices", { host: set.host, port: set.port, name: "Den" });
         await Bun.sleep(some(27_000, 2_000));
-        // Memory goes back to the system late.
-        let least = residentMiB(own.process);
-        for (let look = 0; look < 6; look++) {
-          await Bun.sleep(500);
-          least = Math.min(least, residentMiB(own.process));
-        }
-        return least;
+        return await leastResidentMiB(own.process);
       } finally {
         await own.dispose();
       }

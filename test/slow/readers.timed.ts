@@ -5,7 +5,7 @@ import { freePort, inspectorOfBun, type Runtime } from "../support/daemon.ts";
 import { EventStream, seqOf } from "../support/event-stream.ts";
 import { figure } from "../support/figure.ts";
 import { flood, type PushingHouse } from "../support/pushing-house.ts";
-import { residentMiB } from "../support/resident.ts";
+import { leastResidentMiB } from "../support/resident.ts";
 import { percentile } from "./bench/figures.ts";
 import { part, some } from "./length.ts";
 import { buildOnce, runtimes, startOn } from "./reading.ts";
@@ -72,16 +72,10 @@ class Readers implements AsyncDisposable {
     this.#opened = [];
   }
 
-  /** The least resident MiB in the three seconds after a garbage collection: memory goes back to the system late. */
+  /** The least resident MiB in the three seconds after a garbage collection. */
   async held(): Promise<number> {
     await this.#collect();
-    const { process } = this.house.daemon;
-    let least = residentMiB(process);
-    for (let look = 0; look < 6; look++) {
-      await Bun.sleep(500);
-      least = Math.min(least, residentMiB(process));
-    }
-    return least;
+    return leastResidentMiB(this.house.daemon.process);
   }
 
   /** Every set changes five times a second for so long; each change with its time. */

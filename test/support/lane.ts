@@ -6,8 +6,8 @@ const lanes = 180;
 const first = 10_000;
 const width = 100;
 
-/** From 0 to 179, another one in each process of this network. */
 const claimed = claim();
+/** From 0 to 179, another one in each process of this network. */
 export const lane = claimed.lane;
 /** Kept: collected, it would free its port. */
 export const laneListener = claimed.listener;
